@@ -188,8 +188,8 @@ std::string ProfileText(const fasop::Model& model) {
 
 // FASOP's plan in our terms: embeddings and head are no layers of their own. Empty if a stage would
 // have no layer.
-transformer::hetero::Plan ToMixedPlan(const fasop::Model& model, const PublishedRun& run,
-                                      const fasop::Row& row) {
+transformer::hetero::Plan ToGroupsPlan(const fasop::Model& model, const PublishedRun& run,
+                                       const fasop::Row& row) {
   const fasop::Degrees& d = row.degrees;
   transformer::hetero::Plan plan;
   const size_t groups = run.a100 > 0 && run.a10 > 0 ? 2 : 1;
@@ -241,7 +241,7 @@ absl::Status Compare(const PublishedRun& run, bool measured) {
   for (const fasop::Row& row : Search(*published, PublishedProfile(*published),
                                       fasop::Setup::kDefault, run.a100, run.a10)) {
     if (row.estimate.over_memory) continue;
-    const transformer::hetero::Plan plan = ToMixedPlan(*published, run, row);
+    const transformer::hetero::Plan plan = ToGroupsPlan(*published, run, row);
     if (plan.stages.empty()) continue;
     const transformer::hetero::Figures figures = coster.FiguresOf(plan);
     const transformer::hetero::Choice& best = ours.front[0];

@@ -12,8 +12,8 @@
 #include "meshwright/model/builtin_models.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/plan/make/build_mixed_plan.h"
-#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/build_groups_plan.h"
+#include "meshwright/plan/make/plan_groups.h"
 #include "meshwright/plan/make/plan_model.h"
 
 namespace meshwright {
@@ -130,21 +130,21 @@ TEST(WhyNotModels, OfLittleMemoryDoesNotFit) {
 }
 
 TEST(WhyNotModels, OverGroupsOfNodes) {
-  MixedRequest request;
+  GroupsRequest request;
   request.problem.model = *transformer::LoadModel("gpt2-medium");
   request.description = transformer::FindBuiltinModel("gpt2-medium")->config;
   request.problem.workload = {.sequence = 1024, .global_batch = 64};
   request.problem.cluster = *ParseMixedCluster("1x8xh100-sxm+1x8xa100-80g");
-  const Plan plan = BuildMixedPlan(request, *PlanMixed(request));
+  const Plan plan = BuildGroupsPlan(request, *PlanGroups(request));
   for (const std::string degrees : {"tp=8", "tp=2"}) {
-    MixedRequest forced = request;
+    GroupsRequest forced = request;
     forced.problem.fixes = *transformer::ParseFixes({degrees});
-    const absl::StatusOr<MixedAnswer> wanted = PlanMixed(forced);
+    const absl::StatusOr<GroupsAnswer> wanted = PlanGroups(forced);
     ASSERT_TRUE(wanted.ok()) << wanted.status();
     const WhyNot answer = AskDegrees(plan, degrees);
     if (answer.verdict == WhyNot::Verdict::kChosen) continue;
     ASSERT_TRUE(answer.plan.has_value()) << answer.reason;
-    EXPECT_DOUBLE_EQ(answer.plan->step_seconds, BuildMixedPlan(forced, *wanted).step_seconds);
+    EXPECT_DOUBLE_EQ(answer.plan->step_seconds, BuildGroupsPlan(forced, *wanted).step_seconds);
   }
 }
 

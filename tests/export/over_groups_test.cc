@@ -16,7 +16,7 @@
 #include "meshwright/model/builtin_models.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/plan_json.h"
-#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/build_groups_plan.h"
 #include "tests/export/megatron_checker.h"
 #include "tests/export/sample_plans.h"
 #include "tests/export/shell.h"
@@ -42,7 +42,7 @@ constexpr char kTwoKinds[] =
 
 absl::StatusOr<Plan> GroupPlanOf(const GroupRequest& wanted) {
   const transformer::BuiltinModel& builtin = *transformer::FindBuiltinModel("llama3-8b");
-  MixedRequest request;
+  GroupsRequest request;
   request.description = builtin.config;
   request.problem.model = *transformer::ReadHuggingFaceConfig(builtin.config, builtin.name);
   request.problem.workload = {.sequence = 4096, .global_batch = wanted.global_batch};
@@ -57,9 +57,9 @@ absl::StatusOr<Plan> GroupPlanOf(const GroupRequest& wanted) {
     request.problem.alike = true;
     request.problem.takes = *LaunchFilter(*ParseLaunchTargets(wanted.targets), launch);
   }
-  const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+  const absl::StatusOr<GroupsAnswer> answer = PlanGroups(request);
   if (!answer.ok()) return answer.status();
-  return ParsePlanJson(PlanToJson(BuildMixedPlan(request, *answer)), "plan.json");
+  return ParsePlanJson(PlanToJson(BuildGroupsPlan(request, *answer)), "plan.json");
 }
 
 // Whatever --for megatron finds is accepted, and its arguments obey Megatron's rules.

@@ -6,7 +6,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
-#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/build_groups_plan.h"
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/shortage.h"
 #include "meshwright/plan/text/plan_table.h"
@@ -71,13 +71,13 @@ struct Planner {
 
   absl::StatusOr<PlanAnswer> operator()(GroupsRequest& request) {
     MW_RETURN_IF_ERROR(AddLaunchFilter(request));
-    MW_ASSIGN_OR_RETURN(MixedAnswer found, PlanGroups(request));
+    MW_ASSIGN_OR_RETURN(GroupsAnswer found, PlanGroups(request));
     const auto asked = std::make_shared<const GroupsRequest>(std::move(request));
-    const auto planned = std::make_shared<const MixedAnswer>(std::move(found));
-    return PlanAnswer{.plan = BuildMixedPlan(*asked, *planned),
-                      .table = [=] { return MixedTable(*asked, *planned); },
-                      .csv = [=] { return MixedCsv(*asked, *planned); },
-                      .plot = [=] { return MixedPlot(*asked, *planned); }};
+    const auto planned = std::make_shared<const GroupsAnswer>(std::move(found));
+    return PlanAnswer{.plan = BuildGroupsPlan(*asked, *planned),
+                      .table = [=] { return GroupsTable(*asked, *planned); },
+                      .csv = [=] { return GroupsCsv(*asked, *planned); },
+                      .plot = [=] { return GroupsPlot(*asked, *planned); }};
   }
 
   absl::StatusOr<PlanAnswer> operator()(FasopRequest& request) {

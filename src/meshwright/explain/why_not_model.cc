@@ -10,8 +10,8 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/explain/why_not_kinds.h"
-#include "meshwright/plan/make/build_mixed_plan.h"
-#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/build_groups_plan.h"
+#include "meshwright/plan/make/plan_groups.h"
 #include "meshwright/plan/make/plan_model.h"
 #include "meshwright/request/asked_of_plan.h"
 
@@ -48,8 +48,8 @@ absl::StatusOr<std::vector<std::string>> DegreesAsked(const Plan& plan,
 absl::StatusOr<Plan> PlanAnew(const PlanningRequest& request) {
   const auto* const groups = std::get_if<GroupsRequest>(&request);
   if (groups == nullptr) return PlanModel(std::get<ModelRequest>(request));
-  MW_ASSIGN_OR_RETURN(const MixedAnswer answer, PlanMixed(*groups));
-  return BuildMixedPlan(*groups, answer);
+  MW_ASSIGN_OR_RETURN(const GroupsAnswer answer, PlanGroups(*groups));
+  return BuildGroupsPlan(*groups, answer);
 }
 
 // What the plan is the best by.

@@ -20,8 +20,8 @@
 #include "meshwright/export/plan_again.h"
 #include "meshwright/export/refusal.h"
 #include "meshwright/hetero/search.h"
-#include "meshwright/plan/make/build_mixed_plan.h"
-#include "meshwright/plan/make/mixed_text.h"
+#include "meshwright/plan/make/build_groups_plan.h"
+#include "meshwright/plan/make/groups_text.h"
 #include "meshwright/request/asked_of_plan.h"
 
 namespace meshwright {
@@ -74,17 +74,17 @@ Fixes FixesKept(const Kept& kept, const StageDegrees& degrees, const Configurati
 
 // The best within `request`'s fixes; none if there is no plan, or the target does not run it after
 // all.
-std::optional<transformer::hetero::Choice> BestTaken(const MixedRequest& request,
+std::optional<transformer::hetero::Choice> BestTaken(const GroupsRequest& request,
                                                      const ExportTarget& target) {
   const absl::StatusOr<transformer::hetero::Result> result =
       SearchPlans(request.problem, request.options);
   if (!result.ok() || result->front.empty()) return std::nullopt;
-  MixedAnswer answer;
+  GroupsAnswer answer;
   answer.result = *result;
   answer.result.front.resize(1);
   transformer::hetero::Coster coster(request.problem);
   answer.figures.push_back(coster.FiguresOf(answer.result.front[0].plan));
-  const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(BuildMixedPlan(request, answer), 0);
+  const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(BuildGroupsPlan(request, answer), 0);
   if (!launch.ok()) return std::nullopt;
   Findings findings(/*wording=*/false);
   CheckTakesGroups(*launch, target, findings);
@@ -104,7 +104,7 @@ std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const Expo
     return StrCat(planned.status().message(), ", so the nearest is not known; plan with --for ",
                   target.name);
   }
-  MixedRequest request = std::get<GroupsRequest>(*planned);
+  GroupsRequest request = std::get<GroupsRequest>(*planned);
   request.problem.alike = true;
   ModelLaunch of_filter = launch;
   of_filter.over_groups.reset();
@@ -130,7 +130,7 @@ std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const Expo
       for (const transformer::SingleFix& fix : SplitFixes(request.problem.fixes)) {
         asked.fixes.push_back(fix.text);
       }
-      return StrCat("the nearest that it can is ", MixedDegreesText(request, choice->plan), " on ",
+      return StrCat("the nearest that it can is ", GroupsDegreesText(request, choice->plan), " on ",
                     NodesText(request, choice->nodes),
                     absl::StrFormat(", whose step takes %.3g times as long",
                                     choice->seconds / plan.step_seconds),

@@ -17,7 +17,7 @@
 #include "meshwright/explain/part_summary.h"
 #include "meshwright/hlo/program/program.h"
 #include "meshwright/intra/cost_model_table.h"
-#include "meshwright/plan/make/mixed_text.h"
+#include "meshwright/plan/make/groups_text.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/device_programs.h"
 

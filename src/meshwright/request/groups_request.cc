@@ -8,7 +8,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "meshwright/base/counted.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
@@ -42,7 +41,7 @@ absl::StatusOr<double> ParseTokens(const std::string& text) {
 }
 
 absl::Status SetLimits(const AskedOptions& asked, const transformer::Workload& workload,
-                       MixedRequest* request) {
+                       GroupsRequest* request) {
   transformer::hetero::SearchOptions& options = request->options;
   if (asked.steps > 0 && !asked.tokens.empty()) {
     return absl::InvalidArgumentError("--steps and --tokens say the same; give one of them");
@@ -118,18 +117,6 @@ absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedO
   }
   request.point = options.point;
   return request;
-}
-
-absl::StatusOr<MixedAnswer> PlanGroups(const GroupsRequest& request) {
-  MW_ASSIGN_OR_RETURN(MixedAnswer answer, PlanMixed(request));
-  const auto points = static_cast<int64_t>(answer.result.front.size());
-  if (request.point >= points) {
-    return absl::InvalidArgumentError(StrCat("--point: found ", request.point,
-                                             ", but the front has ", Counted(points, "plan"),
-                                             ", 0 to ", points - 1));
-  }
-  answer.chosen = static_cast<size_t>(request.point);
-  return answer;
 }
 
 }  // namespace meshwright

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kMostTime(10);
 }  // namespace
 
 std::optional<transformer::RankedConfiguration> FasterOfOneKind(
-    const MixedRequest& request, const transformer::hetero::Choice& choice) {
+    const GroupsRequest& request, const transformer::hetero::Choice& choice) {
   const transformer::hetero::Problem& problem = request.problem;
   const bool pipelines_only = problem.profile.has_value() || problem.alike || problem.takes ||
                               !problem.fixes.stage_layers.empty() ||

@@ -5,7 +5,7 @@
 
 #include "meshwright/degrees/search.h"
 #include "meshwright/hetero/search.h"
-#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/plan_groups.h"
 
 namespace meshwright {
 
@@ -14,7 +14,7 @@ namespace meshwright {
 // placements, offloading). None where nodes are of several kinds, and where the request is of
 // pipelines over groups alone: with measured layers, fixed stages, or a launch of Slurm's.
 std::optional<transformer::RankedConfiguration> FasterOfOneKind(
-    const MixedRequest& request, const transformer::hetero::Choice& choice);
+    const GroupsRequest& request, const transformer::hetero::Choice& choice);
 
 }  // namespace meshwright
 

@@ -1,4 +1,4 @@
-#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/plan_groups.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,12 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/precision_support.h"
 #include "meshwright/model/check_model.h"
-#include "meshwright/plan/make/mixed_text.h"
+#include "meshwright/plan/make/groups_text.h"
 #include "meshwright/plan/make/one_kind.h"
 
 namespace meshwright {
@@ -21,7 +22,7 @@ namespace {
 using transformer::hetero::SearchPlans;
 
 absl::StatusOr<std::vector<transformer::hetero::Choice>> SearchWith(
-    const MixedRequest& request, transformer::hetero::Objective objective, bool keep_time) {
+    const GroupsRequest& request, transformer::hetero::Objective objective, bool keep_time) {
   transformer::hetero::SearchOptions options = request.options;
   options.objective = objective;
   options.most_dollars.reset();
@@ -31,7 +32,7 @@ absl::StatusOr<std::vector<transformer::hetero::Choice>> SearchWith(
 }
 
 // Why there is no plan within the limits, and what there is.
-absl::Status MixedShortage(const MixedRequest& request) {
+absl::Status GroupsShortage(const GroupsRequest& request) {
   const transformer::hetero::SearchOptions& options = request.options;
   std::vector<std::string> limits;
   if (options.most_seconds.has_value()) {
@@ -59,7 +60,7 @@ absl::Status MixedShortage(const MixedRequest& request) {
                                                  ChoiceText(request, fastest.front())));
     }
   }
-  MixedRequest unlimited = request;
+  GroupsRequest unlimited = request;
   unlimited.problem.budget_bytes.assign(request.problem.cluster.groups.size(), std::nullopt);
   MW_ASSIGN_OR_RETURN(
       const std::vector<transformer::hetero::Choice> fastest,
@@ -88,19 +89,26 @@ absl::Status MixedShortage(const MixedRequest& request) {
       StrCat(request.problem.model.name,
              " does not fit into the memory of any choice of nodes; the "
              "fastest plan without a limit (",
-             MixedDegreesText(request, fastest.front().plan), ") takes ", BytesText(peak->total()),
+             GroupsDegreesText(request, fastest.front().plan), ") takes ", BytesText(peak->total()),
              " on a device of ", request.problem.cluster.groups[group].name));
 }
 
 }  // namespace
 
-absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request) {
+absl::StatusOr<GroupsAnswer> PlanGroups(const GroupsRequest& request) {
   const auto start = std::chrono::steady_clock::now();
   MW_RETURN_IF_ERROR(CheckModel(request.problem.model));
   MW_RETURN_IF_ERROR(CheckSequence(request.problem.model, request.problem.workload.sequence));
-  MixedAnswer answer;
+  GroupsAnswer answer;
   MW_ASSIGN_OR_RETURN(answer.result, SearchPlans(request.problem, request.options));
-  if (answer.result.front.empty()) return MixedShortage(request);
+  if (answer.result.front.empty()) return GroupsShortage(request);
+  const auto points = static_cast<int64_t>(answer.result.front.size());
+  if (request.point >= points) {
+    return absl::InvalidArgumentError(StrCat("--point: found ", request.point,
+                                             ", but the front has ", Counted(points, "plan"),
+                                             ", 0 to ", points - 1));
+  }
+  answer.chosen = static_cast<size_t>(request.point);
   transformer::hetero::Coster coster(request.problem);
   for (const transformer::hetero::Choice& choice : answer.result.front) {
     answer.figures.push_back(coster.FiguresOf(choice.plan));

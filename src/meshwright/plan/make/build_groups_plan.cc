@@ -1,4 +1,4 @@
-#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/build_groups_plan.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,7 @@
 #include "meshwright/plan/document/simulate_plan.h"
 #include "meshwright/plan/document/version.h"
 #include "meshwright/plan/make/begin_model_plan.h"
-#include "meshwright/plan/make/mixed_text.h"
+#include "meshwright/plan/make/groups_text.h"
 
 namespace meshwright {
 namespace {
@@ -21,7 +21,7 @@ using transformer::hetero::StageDegrees;
 // those of another.
 class DeviceNumbers {
  public:
-  DeviceNumbers(const MixedRequest& request, const transformer::hetero::Plan& plan)
+  DeviceNumbers(const GroupsRequest& request, const transformer::hetero::Plan& plan)
       : groups_(request.problem.cluster.groups),
         plan_(plan),
         stages_(plan.family.degrees.size()),
@@ -65,7 +65,7 @@ class DeviceNumbers {
   std::vector<int64_t> stages_, first_, left_;  // by stage class; those that come are left
 };
 
-void AddStages(const MixedRequest& request, const MixedAnswer& answer, Plan& plan) {
+void AddStages(const GroupsRequest& request, const GroupsAnswer& answer, Plan& plan) {
   const transformer::hetero::Problem& problem = request.problem;
   const transformer::hetero::Choice& best = answer.result.front[answer.chosen];
   const transformer::hetero::Figures& figures = answer.figures[answer.chosen];
@@ -125,7 +125,7 @@ void SetParts(const transformer::hetero::Figures& figures, bool replicas, Plan& 
 }
 
 // Work of the model, and shares of the peak of all devices that are paid for.
-void SetUtilization(const MixedRequest& request, const transformer::hetero::Choice& best,
+void SetUtilization(const GroupsRequest& request, const transformer::hetero::Choice& best,
                     Plan& plan) {
   const transformer::hetero::Problem& problem = request.problem;
   double peak = 0, flops = 0, executed = 0;
@@ -150,22 +150,22 @@ void SetUtilization(const MixedRequest& request, const transformer::hetero::Choi
   plan.model->hfu = executed / (plan.step_seconds * peak);
 }
 
-std::optional<double> StepDollars(const MixedRequest& request, double seconds, double per_hour) {
+std::optional<double> StepDollars(const GroupsRequest& request, double seconds, double per_hour) {
   if (!HasPrices(request)) return std::nullopt;
   return seconds * per_hour / 3600;
 }
 
-PlanNodeChoice ToNodeChoice(const MixedRequest& request,
+PlanNodeChoice ToNodeChoice(const GroupsRequest& request,
                             const transformer::hetero::Choice& choice) {
   PlanNodeChoice one;
   one.nodes = choice.nodes;
   one.step_seconds = choice.seconds;
   one.step_dollars = StepDollars(request, choice.seconds, choice.dollars_per_hour);
-  one.degrees = MixedDegreesText(request, choice.plan);
+  one.degrees = GroupsDegreesText(request, choice.plan);
   return one;
 }
 
-void AddChoices(const MixedRequest& request, const MixedAnswer& answer, PlanOverGroups& over) {
+void AddChoices(const GroupsRequest& request, const GroupsAnswer& answer, PlanOverGroups& over) {
   if (request.options.objective != transformer::hetero::Objective::kPareto) return;
   for (const transformer::hetero::Choice& choice : answer.result.front) {
     PlanNodeChoice& one = over.choices.emplace_back(ToNodeChoice(request, choice));
@@ -186,7 +186,7 @@ void AddChoices(const MixedRequest& request, const MixedAnswer& answer, PlanOver
   }
 }
 
-void SetOverGroups(const MixedRequest& request, const MixedAnswer& answer, PlanOverGroups& over) {
+void SetOverGroups(const GroupsRequest& request, const GroupsAnswer& answer, PlanOverGroups& over) {
   const transformer::hetero::Choice& best = answer.result.front[answer.chosen];
   const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -240,7 +240,7 @@ ModelObjective ObjectiveOf(transformer::hetero::Objective objective) {
 
 }  // namespace
 
-Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
+Plan BuildGroupsPlan(const GroupsRequest& request, const GroupsAnswer& answer) {
   const transformer::hetero::Problem& problem = request.problem;
   const transformer::hetero::Choice& best = answer.result.front[answer.chosen];
   const transformer::hetero::Figures& figures = answer.figures[answer.chosen];
@@ -277,7 +277,7 @@ Plan BuildMixedPlan(const MixedRequest& request, const MixedAnswer& answer) {
   plan.bound_seconds = plan.step_seconds * (1 - plan.gap);
   plan.pipeline.emplace().schedule = "1f1b";
   plan.micro_batches = problem.workload.global_batch / degrees.together();
-  plan.warnings = MixedWarnings(request, answer);
+  plan.warnings = GroupsWarnings(request, answer);
   plan.planning_seconds = answer.planning_seconds;
 
   PlanTransformer& part = plan.model.emplace();

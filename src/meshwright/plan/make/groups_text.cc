@@ -1,4 +1,4 @@
-#include "meshwright/plan/make/mixed_text.h"
+#include "meshwright/plan/make/groups_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ std::string StagesOf(const transformer::hetero::Plan& plan, size_t stage_class) 
   return text;
 }
 
-std::string StageSection(const MixedRequest& request, const transformer::hetero::Plan& plan,
+std::string StageSection(const GroupsRequest& request, const transformer::hetero::Plan& plan,
                          const transformer::hetero::Figures& figures) {
   std::string text = absl::StrFormat("  %-7s %-12s %7s %9s %9s %9s %9s %9s\n", "stage", "nodes of",
                                      "layers", "forward", "backward", "send", "update", "memory");
@@ -68,7 +68,7 @@ std::string StageSection(const MixedRequest& request, const transformer::hetero:
   return text;
 }
 
-std::string RunLine(const MixedRequest& request, const transformer::hetero::Choice& choice) {
+std::string RunLine(const GroupsRequest& request, const transformer::hetero::Choice& choice) {
   if (!request.has_steps) return "";
   const double steps = request.options.steps;
   std::string text =
@@ -80,11 +80,11 @@ std::string RunLine(const MixedRequest& request, const transformer::hetero::Choi
 }
 
 // Of the best plan on these nodes; empty for a bound.
-std::string OtherDegrees(const MixedRequest& request, const DominatedNodes& one) {
-  return one.choice == nullptr ? "" : MixedDegreesText(request, one.choice->plan);
+std::string OtherDegrees(const GroupsRequest& request, const DominatedNodes& one) {
+  return one.choice == nullptr ? "" : GroupsDegreesText(request, one.choice->plan);
 }
 
-std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer) {
+std::string FrontSection(const GroupsRequest& request, const GroupsAnswer& answer) {
   const double steps = request.options.steps;
   std::string text =
       absl::StrFormat("front     %d plans, %s\n", answer.result.front.size(),
@@ -98,7 +98,7 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
                         DollarsText(steps * choice.step_dollars()));
     absl::StrAppend(
         &text, Hanging(figures, NodesText(request, choice.nodes)),
-        Hanging(std::string(kChoiceIndent, ' '), MixedDegreesText(request, choice.plan)));
+        Hanging(std::string(kChoiceIndent, ' '), GroupsDegreesText(request, choice.plan)));
   }
   const std::vector<DominatedNodes> others = Dominated(answer);
   if (others.empty()) return text;
@@ -121,11 +121,11 @@ std::string FrontSection(const MixedRequest& request, const MixedAnswer& answer)
 
 }  // namespace
 
-bool HasPrices(const MixedRequest& request) {
+bool HasPrices(const GroupsRequest& request) {
   return CheckPricesKnown(request.problem.cluster).ok();
 }
 
-std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& nodes) {
+std::string NodesText(const GroupsRequest& request, const std::vector<int64_t>& nodes) {
   std::string text;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i] == 0) continue;
@@ -135,7 +135,7 @@ std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& n
   return text;
 }
 
-std::string MixedDegreesText(const MixedRequest& request, const transformer::hetero::Plan& plan) {
+std::string GroupsDegreesText(const GroupsRequest& request, const transformer::hetero::Plan& plan) {
   transformer::hetero::Family family = plan.family;
   const auto text = [&](const transformer::hetero::StageDegrees& degrees) {
     transformer::Configuration c = StageConfiguration(request.problem, degrees, family);
@@ -161,17 +161,17 @@ std::string MixedDegreesText(const MixedRequest& request, const transformer::het
   return all;
 }
 
-std::string ChoiceText(const MixedRequest& request, const transformer::hetero::Choice& choice) {
+std::string ChoiceText(const GroupsRequest& request, const transformer::hetero::Choice& choice) {
   const double steps = request.options.steps;
   std::string text = RunTimeText(steps * choice.seconds);
   if (choice.dollars_per_hour > 0) {
     absl::StrAppend(&text, " and ", DollarsText(steps * choice.step_dollars()));
   }
   return absl::StrCat(text, " on ", NodesText(request, choice.nodes), " (",
-                      MixedDegreesText(request, choice.plan), ")");
+                      GroupsDegreesText(request, choice.plan), ")");
 }
 
-std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
+std::vector<DominatedNodes> Dominated(const GroupsAnswer& answer) {
   std::vector<DominatedNodes> all;
   for (const transformer::hetero::SubCluster& cluster : answer.result.sub_clusters) {
     const std::vector<transformer::hetero::Choice>& front = answer.result.front;
@@ -195,7 +195,7 @@ std::vector<DominatedNodes> Dominated(const MixedAnswer& answer) {
   return all;
 }
 
-std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer) {
+std::vector<std::string> GroupsWarnings(const GroupsRequest& request, const GroupsAnswer& answer) {
   std::vector<std::string> warnings = request.problem.model.notes;
   const transformer::hetero::Choice& choice = answer.result.front[answer.chosen];
   if (answer.faster.has_value()) {
@@ -232,7 +232,7 @@ std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedA
   return warnings;
 }
 
-std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
+std::string GroupsTable(const GroupsRequest& request, const GroupsAnswer& answer) {
   const transformer::hetero::Result& result = answer.result;
   const transformer::hetero::Choice& best = result.front[answer.chosen];
   const transformer::Workload& workload = request.problem.workload;
@@ -246,7 +246,7 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
     }
   }
   absl::StrAppend(&text, Hanging("nodes     ", NodesText(request, best.nodes)),
-                  Hanging("degrees   ", MixedDegreesText(request, best.plan)));
+                  Hanging("degrees   ", GroupsDegreesText(request, best.plan)));
   absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
                         tokens / best.seconds);
   if (HasPrices(request)) {
@@ -272,13 +272,13 @@ std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer) {
   absl::StrAppendFormat(
       &text, "search    %d families, %d numbers of stages, %d plans simulated, in %s\n",
       result.families, result.states, result.evaluated, Shown(answer.planning_seconds));
-  for (const std::string& warning : MixedWarnings(request, answer)) {
+  for (const std::string& warning : GroupsWarnings(request, answer)) {
     absl::StrAppend(&text, "warning: ", warning, "\n");
   }
   return text;
 }
 
-std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
+std::string GroupsCsv(const GroupsRequest& request, const GroupsAnswer& answer) {
   const std::vector<NodeGroup>& groups = request.problem.cluster.groups;
   std::vector<std::string> header = {"on_front"};
   for (const NodeGroup& group : groups) header.push_back(absl::StrCat("nodes_", group.name));
@@ -306,7 +306,7 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
                           stage.layers);
         });
     add(true, choice.nodes, choice.seconds, choice.step_dollars(), false,
-        MixedDegreesText(request, choice.plan), layers, "");
+        GroupsDegreesText(request, choice.plan), layers, "");
   }
   for (const DominatedNodes& one : Dominated(answer)) {
     add(false, one.nodes, one.seconds, one.dollars, one.choice == nullptr,
@@ -315,7 +315,7 @@ std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer) {
   return csv;
 }
 
-std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
+std::string GroupsPlot(const GroupsRequest& request, const GroupsAnswer& answer) {
   const double steps = request.options.steps;
   Json values = Json::array();
   for (const transformer::hetero::Choice& choice : answer.result.front) {
@@ -323,7 +323,7 @@ std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer) {
                       {"dollars", choice.step_dollars() * steps},
                       {"kind", "front"},
                       {"nodes", NodesText(request, choice.nodes)},
-                      {"degrees", MixedDegreesText(request, choice.plan)}});
+                      {"degrees", GroupsDegreesText(request, choice.plan)}});
   }
   for (const DominatedNodes& one : Dominated(answer)) {
     values.push_back({{"seconds", one.seconds * steps},

@@ -1,26 +1,26 @@
-#ifndef MESHWRIGHT_PLAN_MAKE_MIXED_TEXT_H_
-#define MESHWRIGHT_PLAN_MAKE_MIXED_TEXT_H_
+#ifndef MESHWRIGHT_PLAN_MAKE_GROUPS_TEXT_H_
+#define MESHWRIGHT_PLAN_MAKE_GROUPS_TEXT_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "meshwright/plan/make/plan_mixed.h"
+#include "meshwright/plan/make/plan_groups.h"
 
 // Words for plans over groups of nodes.
 
 namespace meshwright {
 
 // "2 of fast, 4 of a10"; groups without a node are left out.
-std::string NodesText(const MixedRequest& request, const std::vector<int64_t>& nodes);
+std::string NodesText(const GroupsRequest& request, const std::vector<int64_t>& nodes);
 // "tp=2 sp dp=4 pp=16 mbs=1 zero=1 recompute=full"; where they differ "pp=16 zero=1, fast tp=4 sp
 // dp=2 mbs=2, slow tp=2 sp dp=4 mbs=1".
-std::string MixedDegreesText(const MixedRequest& request, const transformer::hetero::Plan& plan);
+std::string GroupsDegreesText(const GroupsRequest& request, const transformer::hetero::Plan& plan);
 // What has to be said of the chosen plan: of the model, and of devices that it takes.
-std::vector<std::string> MixedWarnings(const MixedRequest& request, const MixedAnswer& answer);
-bool HasPrices(const MixedRequest& request);
+std::vector<std::string> GroupsWarnings(const GroupsRequest& request, const GroupsAnswer& answer);
+bool HasPrices(const GroupsRequest& request);
 // "12.3 d and $1234.56 on 2 of fast, 4 of a10 (tp=2 ...)"; of a step without a number of steps.
-std::string ChoiceText(const MixedRequest& request, const transformer::hetero::Choice& choice);
+std::string ChoiceText(const GroupsRequest& request, const transformer::hetero::Choice& choice);
 
 // A choice of nodes beside the front.
 struct DominatedNodes {
@@ -33,8 +33,8 @@ struct DominatedNodes {
   int32_t by = -1;
 };
 // In the order of nodes; they point into `answer`.
-std::vector<DominatedNodes> Dominated(const MixedAnswer& answer);
+std::vector<DominatedNodes> Dominated(const GroupsAnswer& answer);
 
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_PLAN_MAKE_MIXED_TEXT_H_
+#endif  // MESHWRIGHT_PLAN_MAKE_GROUPS_TEXT_H_

@@ -1,5 +1,5 @@
-#ifndef MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_
-#define MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_
+#ifndef MESHWRIGHT_PLAN_MAKE_PLAN_GROUPS_H_
+#define MESHWRIGHT_PLAN_MAKE_PLAN_GROUPS_H_
 
 #include <optional>
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace meshwright {
 
-// Planning a model over groups of nodes of different types.
-struct MixedRequest {
+// A model over groups of nodes, with prices or without.
+struct GroupsRequest {
   transformer::hetero::Problem problem;
   transformer::hetero::SearchOptions options;
   bool has_steps = false;   // options.steps was given
@@ -22,9 +22,11 @@ struct MixedRequest {
   std::string memory = "device";
   std::vector<InputFile> inputs;
   std::optional<int64_t> mtp;  // see ModelRequest
+  std::string launch_targets;  // likewise
+  int64_t point = 0;           // the plan of the front that is chosen
 };
 
-struct MixedAnswer {
+struct GroupsAnswer {
   transformer::hetero::Result result;
   std::vector<transformer::hetero::Figures> figures;  // of each plan of the front
   size_t chosen = 0;                                  // of the front: the one that is written
@@ -35,17 +37,18 @@ struct MixedAnswer {
 };
 
 // At least one plan. Errors: invalid argument for what cannot be asked, resource exhausted where no
-// plan is within the limits or the memory; the message names the cheapest that works, or the
-// fastest.
-absl::StatusOr<MixedAnswer> PlanMixed(const MixedRequest& request);
+// plan is within the limits or the memory (the message names the cheapest that works, or the
+// fastest), or the front has no such point.
+absl::StatusOr<GroupsAnswer> PlanGroups(const GroupsRequest& request);
 
 // The chosen plan and its stages; with a front, its plans and why the other choices of nodes are
 // not among them.
-std::string MixedTable(const MixedRequest& request, const MixedAnswer& answer);
+std::string GroupsTable(const GroupsRequest& request, const GroupsAnswer& answer);
 // One row for each choice of nodes that was looked at, those of the front first.
-std::string MixedCsv(const MixedRequest& request, const MixedAnswer& answer);
+std::string GroupsCsv(const GroupsRequest& request, const GroupsAnswer& answer);
 // The front and the others as a chart of time and cost: a Vega-Lite document with its data.
-std::string MixedPlot(const MixedRequest& request, const MixedAnswer& answer);
+std::string GroupsPlot(const GroupsRequest& request, const GroupsAnswer& answer);
+
 }  // namespace meshwright
 
-#endif  // MESHWRIGHT_PLAN_MAKE_PLAN_MIXED_H_
+#endif  // MESHWRIGHT_PLAN_MAKE_PLAN_GROUPS_H_

@@ -1,6 +1,6 @@
 // Plans over groups of nodes as documents: what is written reads back, and says what was found.
 
-#include "meshwright/plan/make/build_mixed_plan.h"
+#include "meshwright/plan/make/build_groups_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ namespace {
 using ::testing::HasSubstr;
 
 // A pipeline of both groups, which have degrees of their own.
-MixedRequest TwoGroupRequest() {
-  MixedRequest request;
+GroupsRequest TwoGroupRequest() {
+  GroupsRequest request;
   request.problem.model = transformer::DenseModel(8, 8, 8);
   request.problem.workload = {.sequence = 1024, .global_batch = 32};
   request.problem.cluster = *ParseMixedClusterYaml(
@@ -35,18 +35,18 @@ MixedRequest TwoGroupRequest() {
   return request;
 }
 
-TEST(MixedPlanDocumentTest, ReadsBackAndSimulatesAsPlanned) {
+TEST(GroupsPlanDocumentTest, ReadsBackAndSimulatesAsPlanned) {
   int made = 0, differing = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
-    MixedRequest request;
+    GroupsRequest request;
     request.problem = transformer::hetero::RandomProblem(random, 6, 8);
     if (seed % 3 == 0) request.options.objective = transformer::hetero::Objective::kPareto;
-    const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+    const absl::StatusOr<GroupsAnswer> answer = PlanGroups(request);
     if (!answer.ok()) continue;
     ++made;
-    const Plan plan = BuildMixedPlan(request, *answer);
+    const Plan plan = BuildGroupsPlan(request, *answer);
     const transformer::hetero::Choice& best = answer->result.front.front();
     differing += best.plan.family.Common().has_value() ? 0 : 1;
     const absl::StatusOr<Plan> read = ParsePlanJson(PlanToJson(plan), "plan.json");
@@ -73,12 +73,12 @@ TEST(MixedPlanDocumentTest, ReadsBackAndSimulatesAsPlanned) {
   EXPECT_GT(differing, 0);
 }
 
-TEST(MixedPlanDocumentTest, StagesOfAGroupLieInOrder) {
-  MixedRequest request = TwoGroupRequest();
+TEST(GroupsPlanDocumentTest, StagesOfAGroupLieInOrder) {
+  GroupsRequest request = TwoGroupRequest();
   request.problem.fixes = *transformer::ParseFixes({"tp=1,dp=2,pp=8"});
-  const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+  const absl::StatusOr<GroupsAnswer> answer = PlanGroups(request);
   ASSERT_TRUE(answer.ok()) << answer.status();
-  const Plan plan = BuildMixedPlan(request, *answer);
+  const Plan plan = BuildGroupsPlan(request, *answer);
   std::vector<int64_t> last(2, -1);
   for (size_t i = 0; i < plan.pipeline->stages.size(); ++i) {
     const int64_t group = plan.groups->stage_groups[i];
@@ -89,44 +89,44 @@ TEST(MixedPlanDocumentTest, StagesOfAGroupLieInOrder) {
 }
 
 // Nodes of one kind may do better than pipelines over groups; then these are not called the best.
-TEST(MixedPlanDocumentTest, SaysWhatNodesOfOneKindCanDo) {
-  MixedRequest request;
+TEST(GroupsPlanDocumentTest, SaysWhatNodesOfOneKindCanDo) {
+  GroupsRequest request;
   request.problem.model = *transformer::LoadModel("llama3-8b");
   request.problem.workload = {.sequence = 1024, .global_batch = 32};
   request.problem.cluster = *ParseMixedCluster("4x8xv100");
   request.problem.fixes = *transformer::ParseFixes({"tp=4,dp=2,pp=4,mbs=1"});
-  const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+  const absl::StatusOr<GroupsAnswer> answer = PlanGroups(request);
   ASSERT_TRUE(answer.ok()) << answer.status();
   ASSERT_TRUE(answer->faster.has_value());
   EXPECT_LT(answer->faster->seconds, answer->result.front[0].seconds);
   EXPECT_FALSE(answer->result.proven);
-  const Plan plan = BuildMixedPlan(request, *answer);
+  const Plan plan = BuildGroupsPlan(request, *answer);
   EXPECT_NEAR(plan.bound_seconds, answer->faster->seconds, 1e-12);
   EXPECT_THAT(plan.warnings, testing::Contains(HasSubstr("on these nodes, all of one kind, ")));
   // Stages that are fixed are a pipeline's.
   request.problem.fixes = *transformer::ParseFixes({"tp=4,dp=2,mbs=1,layers=8-8-8-8"});
   ASSERT_EQ(ResolveStages(&request.problem), absl::OkStatus());
-  const absl::StatusOr<MixedAnswer> fixed = PlanMixed(request);
+  const absl::StatusOr<GroupsAnswer> fixed = PlanGroups(request);
   ASSERT_TRUE(fixed.ok()) << fixed.status();
   EXPECT_FALSE(fixed->faster.has_value());
   EXPECT_TRUE(fixed->result.proven);
 }
 
-TEST(MixedPlanDocumentTest, SaysWhichStateItIsOf) {
-  MixedRequest request = TwoGroupRequest();
+TEST(GroupsPlanDocumentTest, SaysWhichStateItIsOf) {
+  GroupsRequest request = TwoGroupRequest();
   request.problem.fixes = *transformer::ParseFixes({"tp=1,dp=4,pp=3,mbs=1,zero=0"});
-  const absl::StatusOr<MixedAnswer> usual = PlanMixed(request);
+  const absl::StatusOr<GroupsAnswer> usual = PlanGroups(request);
   request.problem.framework.state = {.gradient_bytes = 2, .moment_bytes = 2, .logit_bytes = 4};
-  const absl::StatusOr<MixedAnswer> narrow = PlanMixed(request);
+  const absl::StatusOr<GroupsAnswer> narrow = PlanGroups(request);
   ASSERT_TRUE(usual.ok() && narrow.ok()) << usual.status() << narrow.status();
-  const Plan plan = BuildMixedPlan(request, *narrow);
+  const Plan plan = BuildGroupsPlan(request, *narrow);
   EXPECT_EQ(plan.model->state, (PlanState{2, 2, 4}));
   EXPECT_LT(plan.step_seconds, usual->result.front[0].seconds);
-  EXPECT_LT(plan.peak_bytes, BuildMixedPlan(TwoGroupRequest(), *usual).peak_bytes);
+  EXPECT_LT(plan.peak_bytes, BuildGroupsPlan(TwoGroupRequest(), *usual).peak_bytes);
 }
 
-TEST(MixedPlanDocumentTest, SaysWhatIsExtrapolated) {
-  MixedRequest request;
+TEST(GroupsPlanDocumentTest, SaysWhatIsExtrapolated) {
+  GroupsRequest request;
   request.problem.model = transformer::DenseModel(8, 8, 2);
   request.problem.workload = {.sequence = 512, .global_batch = 8};
   request.problem.cluster = *ParseMixedCluster("2x1xa100-40g");
@@ -135,9 +135,9 @@ TEST(MixedPlanDocumentTest, SaysWhatIsExtrapolated) {
       {"m"});
   const auto warnings = [&](const char* fixes) {
     request.problem.fixes = *transformer::ParseFixes({fixes});
-    const absl::StatusOr<MixedAnswer> answer = PlanMixed(request);
+    const absl::StatusOr<GroupsAnswer> answer = PlanGroups(request);
     EXPECT_TRUE(answer.ok()) << answer.status();
-    return BuildMixedPlan(request, *answer).warnings;
+    return BuildGroupsPlan(request, *answer).warnings;
   };
   const auto extrapolated = testing::Contains(
       HasSubstr("layers on a100-40g were measured with micro-batches of at most 1; with 4 they are "
@@ -146,10 +146,10 @@ TEST(MixedPlanDocumentTest, SaysWhatIsExtrapolated) {
   EXPECT_THAT(warnings("mbs=1"), testing::Not(testing::Contains(HasSubstr("were measured with"))));
 }
 
-TEST(MixedPlanDocumentTest, Errors) {
-  const absl::StatusOr<MixedAnswer> answer = PlanMixed(TwoGroupRequest());
+TEST(GroupsPlanDocumentTest, Errors) {
+  const absl::StatusOr<GroupsAnswer> answer = PlanGroups(TwoGroupRequest());
   ASSERT_TRUE(answer.ok()) << answer.status();
-  const std::string text = PlanToJson(BuildMixedPlan(TwoGroupRequest(), *answer));
+  const std::string text = PlanToJson(BuildGroupsPlan(TwoGroupRequest(), *answer));
   const auto error = [&](const std::string& pointer, const nlohmann::json& value) {
     nlohmann::json json = nlohmann::json::parse(text);
     json["transformer"]["over_groups"][nlohmann::json::json_pointer(pointer)] = value;

@@ -30,7 +30,7 @@ groups:
 between_groups: {bandwidth: 5GB/s, latency: 20us}
 )yaml";
 
-class PlanMixedCommand : public testing::Test {
+class PlanGroupsCommand : public testing::Test {
  protected:
   RunResult Plan(const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {"plan",           "gpt2-large", "--cluster", cluster_,
@@ -43,7 +43,7 @@ class PlanMixedCommand : public testing::Test {
   std::string cluster_ = folder_.Write("mixed.yaml", kMixedYaml);
 };
 
-TEST_F(PlanMixedCommand, TheFastestAndTheCheapest) {
+TEST_F(PlanGroupsCommand, TheFastestAndTheCheapest) {
   const RunResult fastest = Plan({});
   EXPECT_EQ(fastest.exit_code, 0) << fastest.err;
   EXPECT_THAT(fastest.out, AllOf(HasSubstr("nodes     "), HasSubstr("degrees   "),
@@ -53,7 +53,7 @@ TEST_F(PlanMixedCommand, TheFastestAndTheCheapest) {
   EXPECT_THAT(cheapest.out, AllOf(HasSubstr("run       30518 steps: "), HasSubstr(", $")));
 }
 
-TEST_F(PlanMixedCommand, AnyPlanOfTheFrontIsWritten) {
+TEST_F(PlanGroupsCommand, AnyPlanOfTheFrontIsWritten) {
   const RunResult first = Plan({"--pareto", "--json"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const auto choices = nlohmann::json::parse(first.out)["transformer"]["over_groups"]["choices"];
@@ -80,7 +80,7 @@ TEST_F(PlanMixedCommand, AnyPlanOfTheFrontIsWritten) {
   EXPECT_THAT(both.err, HasSubstr("leave --objective out"));
 }
 
-TEST_F(PlanMixedCommand, TheFrontAsTextCsvChartAndJson) {
+TEST_F(PlanGroupsCommand, TheFrontAsTextCsvChartAndJson) {
   const std::string csv = folder_.Path("front.csv"), plot = folder_.Path("front.json");
   const RunResult run =
       Plan({"--pareto", "--steps", "1000", "--csv", csv, "--plot", plot, "--json"});
@@ -115,7 +115,7 @@ TEST_F(PlanMixedCommand, TheFrontAsTextCsvChartAndJson) {
   EXPECT_EQ(chart["mark"], "point");
 }
 
-TEST_F(PlanMixedCommand, ThePlanIsRead) {
+TEST_F(PlanGroupsCommand, ThePlanIsRead) {
   const std::string plan = folder_.Path("plan.json");
   EXPECT_EQ(Plan({"-o", plan}).exit_code, 0);
   const auto json = nlohmann::json::parse(*ReadFile(plan));
@@ -126,7 +126,7 @@ TEST_F(PlanMixedCommand, ThePlanIsRead) {
               json["step_seconds"].get<double>(), 1e-9);
 }
 
-TEST_F(PlanMixedCommand, WithinLimits) {
+TEST_F(PlanGroupsCommand, WithinLimits) {
   const RunResult dear = Plan({"--steps", "100000", "--max-cost", "1"});
   EXPECT_EQ(dear.exit_code, 3);
   EXPECT_THAT(dear.out, IsEmpty());
@@ -141,7 +141,7 @@ TEST_F(PlanMixedCommand, WithinLimits) {
   EXPECT_THAT(large.err, HasSubstr("does not fit into the memory of any choice of nodes"));
 }
 
-TEST_F(PlanMixedCommand, MeasuredLayers) {
+TEST_F(PlanGroupsCommand, MeasuredLayers) {
   std::string profile = "gpu,tp,layer_id,forward_seconds\n";
   for (int layer = 0; layer < 38; ++layer) {
     profile +=
@@ -157,7 +157,7 @@ TEST_F(PlanMixedCommand, MeasuredLayers) {
   EXPECT_THAT(other.err, HasSubstr("found 38 entries, but gpt2-xl has 48 layers"));
 }
 
-TEST_F(PlanMixedCommand, BadInput) {
+TEST_F(PlanGroupsCommand, BadInput) {
   const auto expect = [&](const std::vector<std::string>& arguments, const std::string& text) {
     const RunResult run = Plan(arguments);
     EXPECT_EQ(run.exit_code, 2) << text;
@@ -181,7 +181,7 @@ TEST_F(PlanMixedCommand, BadInput) {
   expect({}, "no link between a10g and a100-40g");
 }
 
-TEST_F(PlanMixedCommand, AsFasop) {
+TEST_F(PlanGroupsCommand, AsFasop) {
   const RunResult run = RunMeshwright({"plan", "gpt2-xl", "--cluster", "1x4xa100-40g+7x4xa10g",
                                        "--cost-model", "fasop", "--top", "1"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
