@@ -133,19 +133,13 @@ const PlanGroupBytes& PeakGroup(const PlanTransformer& part) {
       [&](const PlanGroupBytes& a, const PlanGroupBytes& b) { return bytes(a) < bytes(b); });
 }
 
-std::string StepSection(const Plan& plan) {
+// `parts_of`: what the parts are of.
+std::string StepSection(const Plan& plan, const std::string& parts_of) {
   const PlanTransformer& part = *plan.model;
   std::string text =
       absl::StrFormat("%s a step, MFU %.1f %%, HFU %.1f %%", SecondsText(plan.step_seconds),
                       100 * part.mfu, 100 * part.hfu);
-  // The parts are those of one stage there, which waits for another share of the step than others.
-  if (plan.groups.has_value()) {
-    absl::StrAppendFormat(&text, "; bubble %.1f %% of all stages' time; of a device of stage 0",
-                          100 * plan.bubble_share);
-  } else {
-    StrAppend(&text, "; of that");
-  }
-  text = Labelled("time", text);
+  text = Labelled("time", StrCat(text, parts_of));
   std::vector<std::vector<std::string>> rows;
   for (const NamedAmount& one : LargestFirst(part.seconds)) {
     rows.push_back({one.name, SecondsText(one.amount), ShareText(one.amount, plan.step_seconds)});
@@ -229,7 +223,7 @@ std::string SensitivitySection(const PlanTransformer& part) {
 
 // Whether groups of nodes have tensor and data degrees of their own.
 bool DegreesDiffer(const Plan& plan) {
-  if (!plan.groups.has_value()) return false;
+  if (plan.kind() != PlanKind::kGroups) return false;
   const transformer::Configuration& d = plan.model->configuration;
   return std::any_of(plan.groups->groups.begin(), plan.groups->groups.end(),
                      [&](const PlanNodeGroup& group) {
@@ -263,7 +257,6 @@ std::string GroupLines(const PlanOverGroups& over) {
 }
 
 std::string CostSection(const Plan& plan) {
-  if (!plan.groups.has_value()) return "";
   const PlanOverGroups& over = *plan.groups;
   if (!over.step_dollars.has_value()) return "";
   std::string text = absl::StrFormat("$%.4g a step", *over.step_dollars);
@@ -275,11 +268,42 @@ std::string CostSection(const Plan& plan) {
   return Labelled("cost", text);
 }
 
+// What plans on one kind of device and over groups of nodes say differently.
+struct KindTexts {
+  std::string differing;  // what is not told with the kinds of parallelism
+  std::string groups;     // a line each
+  std::string batch;      // in front of the matmuls' type
+  std::string parts_of, cost;
+};
+
+KindTexts TextsOfModel(const Plan& plan) {
+  const int64_t sequences = plan.model->configuration.micro_batch;
+  return {.differing = "",
+          .groups = "",
+          .batch = absl::StrCat(Counted(sequences, "sequence"), " a micro-batch, "),
+          .parts_of = "; of that",
+          .cost = ""};
+}
+
+KindTexts TextsOfGroups(const Plan& plan) {
+  const bool differ = DegreesDiffer(plan);
+  // Else it stands with the one data degree.
+  const std::string state = differ ? StateOverGroups(plan) : "";
+  return {
+      .differing = differ ? ", tensor and data by groups of nodes" : "",
+      .groups = GroupLines(*plan.groups),
+      .batch = state.empty() ? "" : StrCat(state, ", "),
+      // One stage waits for another share of the step than others.
+      .parts_of = absl::StrFormat("; bubble %.1f %% of all stages' time; of a device of stage 0",
+                                  100 * plan.bubble_share),
+      .cost = CostSection(plan)};
+}
+
 }  // namespace
 
 std::string StateOverGroups(const Plan& plan) {
   const transformer::Configuration& d = plan.model->configuration;
-  if (!plan.groups.has_value() || d.zero == 0) return "";
+  if (d.zero == 0) return "";
   return StrCat(DataText(d), " over each stage's data degree");
 }
 
@@ -340,18 +364,17 @@ std::string ExplainModel(const Plan& plan) {
         absl::StrAppend(out, Counted(one.devices(), "device"), " of type ", Fit(one.device, 24));
       });
   StrAppend(&text, Labelled("cluster", absl::StrCat(Fit(plan.cluster.name, 40), ": ", devices)));
+  const KindTexts kind =
+      plan.kind() == PlanKind::kGroups ? TextsOfGroups(plan) : TextsOfModel(plan);
   const std::vector<DegreeUse> uses = DegreeUses(plan);
   const std::string kinds = absl::StrJoin(uses, ", ", [](std::string* out, const DegreeUse& use) {
     absl::StrAppend(out, use.kind, " ", use.degree);
   });
-  StrAppend(
-      &text,
-      Labelled("in short",
-               uses.empty()          ? "no parallelism"
-               : DegreesDiffer(plan) ? absl::StrCat("mixed parallelism: ", kinds,
-                                                    ", tensor and data by groups of nodes")
-               : uses.size() == 1 ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
-                                  : absl::StrCat("mixed parallelism: ", kinds)));
+  StrAppend(&text, Labelled("in short",
+                            uses.empty() ? "no parallelism"
+                            : uses.size() == 1 && kind.differing.empty()
+                                ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
+                                : absl::StrCat("mixed parallelism: ", kinds, kind.differing)));
   for (const DegreeUse& use : uses) {
     StrAppend(&text, WrapWords(absl::StrCat("  ", use.kind, " over ", use.degree,
                                             use.how.empty() ? "" : ": ", use.how),
@@ -359,22 +382,13 @@ std::string ExplainModel(const Plan& plan) {
   }
   const transformer::Configuration& d = part.configuration;
   StrAppend(&text, PlacementLines(d));
-  // Else it stands with the one data degree.
-  const std::string state =
-      DegreesDiffer(plan) && d.zero > 0 ? StrCat(StateOverGroups(plan), ", ") : "";
-  if (plan.groups.has_value()) StrAppend(&text, GroupLines(*plan.groups));
-  StrAppend(
-      &text,
-      WrapWords(
-          StrCat("  ", state,
-                 plan.groups.has_value()
-                     ? ""
-                     : absl::StrCat(Counted(d.micro_batch, "sequence"), " a micro-batch, "),
-                 PrecisionName(d.precision), " matmuls, recomputation: ", RecomputationText(d),
-                 OffloadText(d), d.ends_as_layers ? ", embedding and head count as layers" : ""),
-          4));
-  StrAppend(&text, StepSection(plan), GoodputSection(part),
-            Labelled("optimal", OptimalityText(plan)), CostSection(plan), PeakGroupSection(plan),
+  StrAppend(&text, kind.groups,
+            WrapWords(StrCat("  ", kind.batch, PrecisionName(d.precision),
+                             " matmuls, recomputation: ", RecomputationText(d), OffloadText(d),
+                             d.ends_as_layers ? ", embedding and head count as layers" : ""),
+                      4));
+  StrAppend(&text, StepSection(plan, kind.parts_of), GoodputSection(part),
+            Labelled("optimal", OptimalityText(plan)), kind.cost, PeakGroupSection(plan),
             AlternativeSection(plan), SensitivitySection(part),
             Labelled("missing",
                      "a plan of a model has degrees, but no program: no operators, tensors and "

@@ -57,7 +57,7 @@ std::vector<MemberOfPart> MembersOf(const std::vector<PlanPart>& parts) {
     for (size_t m = 0; m < one.members(); ++m) members.push_back({part, m, judged});
   }
   const auto stage = [](const MemberOfPart& at) {
-    return at.part->stages.empty() ? 0 : at.part->stages[at.member];
+    return at.part->is_stage() ? at.part->stages[at.member] : 0;
   };
   std::stable_sort(
       members.begin(), members.end(),
@@ -105,10 +105,8 @@ absl::StatusOr<std::string> ExplainParameters(const Plan& plan) {
   for (const MemberOfPart& at : MembersOf(PartsOf(plan))) {
     const std::string mesh =
         at.part->mesh.empty() ? "one device" : StrCat("mesh ", MeshText(at.part->mesh));
-    StrAppend(&text, WrapWords(at.part->stages.empty()
-                                   ? mesh
-                                   : StrCat("stage ", at.part->stages[at.member], ", ", mesh),
-                               2));
+    const std::string stage = at.part->StageName(at.member);
+    StrAppend(&text, WrapWords(stage.empty() ? mesh : StrCat(stage, ", ", mesh), 2));
     for (const KindOfParameter& kind : kKindsOfParameters) {
       std::vector<std::vector<std::string>> rows = {
           {kind.title, "type", "spec", "bytes", "replicas", "parallelism"}};
@@ -152,9 +150,10 @@ absl::StatusOr<std::string> ExplainParametersJson(const Plan& plan) {
                   {"kind", KindName(judged[p].roles)},
                   {"roles", std::move(roles)},
                   {"stages", Json::array()}};
-      if (!part.stages.empty()) one["stages"].push_back(part.stages[at.member]);
-      const int64_t layers_before = part.stages.empty() ? 0 : part.layer_offset[at.member];
-      one["layer"] = judged[p].layer.has_value() ? Json(*judged[p].layer + layers_before) : Json();
+      if (part.is_stage()) one["stages"].push_back(part.stages[at.member]);
+      one["layer"] = judged[p].layer.has_value()
+                         ? Json(*judged[p].layer + part.layer_offset[at.member])
+                         : Json();
       one["state_of"] = judged[p].state_of.has_value()
                             ? Json(part.ParameterName(at.member, *judged[p].state_of))
                             : Json();

@@ -37,24 +37,6 @@ struct Explained {
   PartSummary summary;
 };
 
-// What is told of a pipeline in detail: the first of the stages that work longest.
-std::string FirstStage(const PlanPart& part) { return absl::StrCat("stage ", part.stages[0]); }
-
-std::string Header(const Plan& plan) {
-  std::string text = Labelled("program", Fit(SubjectText(plan), kColumns - 10));
-  if (!plan.pipeline.has_value()) {
-    return absl::StrCat(text, Labelled("cluster", absl::StrCat(Fit(plan.cluster.name, 40),
-                                                               ", mesh ", MeshText(plan.mesh))));
-  }
-  absl::StrAppend(
-      &text, Labelled("cluster", Fit(plan.cluster.name, 60)),
-      Labelled("pipeline", StrCat(Counted(static_cast<int64_t>(plan.stages().size()), "stage"),
-                                  ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"),
-                                  ", ", plan.pipeline->schedule,
-                                  absl::StrFormat(", bubble %.1f %%", 100 * plan.bubble_share))));
-  return text;
-}
-
 // ---- parallelism ----
 
 std::string AxesSection(const PartSummary& summary) {
@@ -193,7 +175,7 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
                                                : ", composed of its segments",
               "; serial ", CostText(plan, SerialSeconds(plan)));
   }
-  if (plan.pipeline.has_value()) {
+  if (part.is_stage()) {
     StrAppend(&text,
               overlaps ? ", of which a device of the longest stage works for "
                        : "; a device of the longest stage works for ",
@@ -201,8 +183,8 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
   }
   text = Labelled("time", text);
   if (seconds == 0) return text;
-  if (!part.stages.empty())
-    StrAppend(&text, WrapWords(StrCat("  of ", FirstStage(part), ", all micro-batches:"), 4));
+  if (part.is_stage())
+    StrAppend(&text, WrapWords(StrCat("  of ", part.StageName(), ", all micro-batches:"), 4));
   std::vector<std::vector<std::string>> rows = {{"", "compute", "communication", "of all"}};
   for (const PhaseSeconds& phase : summary.phases) {
     rows.push_back({phase.phase.empty() ? "phase not known" : phase.phase,
@@ -225,7 +207,7 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
   const auto at = std::find_if(
       part.instructions.begin(), part.instructions.end(),
       [&](const PlanInstruction& instruction) { return instruction.name == plan.peak_at; });
-  if (!plan.pipeline.has_value() && at != part.instructions.end()) {
+  if (!part.is_stage() && at != part.instructions.end()) {
     if (at->phase.has_value()) StrAppend(&text, ", ", Word(at->phase));
     const std::string source = SourceText(part, *at);
     if (!source.empty()) StrAppend(&text, ", ", Fit(source, 40));
@@ -258,11 +240,11 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
                            one.source.empty() ? "" : StrCat(", ", one.source))});
   }
   if (rows.empty()) return text;
-  StrAppend(&text, part.stages.empty()
-                       ? "  what takes most then:\n"
-                       : WrapWords(StrCat("  what takes most at the peak of one micro-batch of ",
-                                          FirstStage(part), ":"),
-                                   4));
+  StrAppend(&text, part.is_stage()
+                       ? WrapWords(StrCat("  what takes most at the peak of one micro-batch of ",
+                                          part.StageName(), ":"),
+                                   4)
+                       : "  what takes most then:\n");
   return StrCat(text, Columns(std::move(rows), {true, false, false}));
 }
 
@@ -274,12 +256,12 @@ std::string CollectiveSection(const Plan& plan, const PlanPart& part, const Part
   double all = 0;
   for (const CollectiveGroup& group : summary.collectives) all += group.sum.seconds;
   const size_t shown = std::min(summary.collectives.size(),
-                                part.stages.empty() ? kMostCollectives : kMostCollectivesOfStage);
+                                part.is_stage() ? kMostCollectivesOfStage : kMostCollectives);
   std::string text =
-      Labelled("traffic", StrCat("the most expensive collectives",
-                                 part.stages.empty() ? "" : StrCat(" of ", FirstStage(part)), ", ",
-                                 shown, " of ", summary.collectives.size(), " kinds, ",
-                                 CostText(plan, all), " in all"));
+      Labelled("traffic",
+               StrCat("the most expensive collectives",
+                      part.is_stage() ? StrCat(" of ", part.StageName()) : "", ", ", shown, " of ",
+                      summary.collectives.size(), " kinds, ", CostText(plan, all), " in all"));
   for (size_t i = 0; i < shown; ++i) {
     const CollectiveGroup& group = summary.collectives[i];
     StrAppend(&text, WrapWords(StrCat("  ", CostText(plan, group.sum.seconds), " (",
@@ -321,41 +303,66 @@ std::string LacksSection(const Plan& plan, const std::vector<Explained>& all) {
   return Labelled("missing", StrCat("the plan has ", absl::StrJoin(lacks, "; ")));
 }
 
-}  // namespace
+// ---- programs and pipelines ----
 
-std::string ExplainPlan(const Plan& plan) {
-  if (plan.of_model()) return ExplainModel(plan);
+struct ExplainedParts {
+  std::vector<Explained> all;
+  // What is told in detail: the first of the stages that work longest, which the others wait for.
+  const Explained* longest = nullptr;
+  std::vector<ParameterGroup> parameters;
+  LayerLabels labels;
+};
+
+ExplainedParts ExplainParts(const Plan& plan) {
   std::vector<Explained> all;
   for (const PlanPart& part : PartsOf(plan)) {
     std::vector<ParameterParallelism> judged = JudgeParameters(part);
     PartSummary summary = Summarize(part, judged);
     all.push_back({part, std::move(judged), std::move(summary)});
   }
-  // Of a pipeline: the stage that works longest, which the others wait for.
-  const Explained& longest =
-      *std::max_element(all.begin(), all.end(), [](const Explained& a, const Explained& b) {
+  const Explained* const longest =
+      &*std::max_element(all.begin(), all.end(), [](const Explained& a, const Explained& b) {
         return Seconds(a.summary) < Seconds(b.summary);
       });
-  std::string text = Header(plan);
   std::vector<JudgedPart> parts;
   parts.reserve(all.size());
   for (const Explained& one : all) parts.push_back({one.part, one.judged});
-  const std::vector<ParameterGroup> parameters = GroupParameters(parts);
-  const LayerLabels labels(parts);
-  if (!plan.pipeline.has_value()) {
-    absl::StrAppend(&text, Labelled("in short", Headline(longest.summary)),
-                    AxesSection(longest.summary));
-  } else {
-    absl::StrAppend(&text, "in short\n", PartsSection(plan, all, labels));
-  }
-  absl::StrAppend(&text, WeightSection(parameters), StateSection(parameters));
-  // Of a pipeline the stages say what layers do.
-  if (!plan.pipeline.has_value()) absl::StrAppend(&text, LayersSection(longest.summary, labels));
-  absl::StrAppend(&text, TimeSection(plan, longest.part, longest.summary), SegmentTable(plan),
-                  Labelled("optimal", OptimalityText(plan)),
-                  MemorySection(plan, longest.part, longest.summary),
-                  CollectiveSection(plan, longest.part, longest.summary), LacksSection(plan, all));
-  return text;
+  return {std::move(all), longest, GroupParameters(parts), LayerLabels(parts)};
+}
+
+// How it is parallel.
+std::string ProgramSections(const Plan& plan, const ExplainedParts& parts) {
+  const PartSummary& summary = parts.longest->summary;
+  return StrCat(
+      Labelled("cluster", StrCat(Fit(plan.cluster.name, 40), ", mesh ", MeshText(plan.mesh))),
+      Labelled("in short", Headline(summary)), AxesSection(summary),
+      WeightSection(parts.parameters), StateSection(parts.parameters),
+      LayersSection(summary, parts.labels));
+}
+
+// The same of a pipeline, whose stages say what layers do.
+std::string PipelineSections(const Plan& plan, const ExplainedParts& parts) {
+  return StrCat(
+      Labelled("cluster", Fit(plan.cluster.name, 60)),
+      Labelled("pipeline", StrCat(Counted(static_cast<int64_t>(plan.stages().size()), "stage"),
+                                  ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"),
+                                  ", ", plan.pipeline->schedule,
+                                  absl::StrFormat(", bubble %.1f %%", 100 * plan.bubble_share))),
+      "in short\n", PartsSection(plan, parts.all, parts.labels), WeightSection(parts.parameters),
+      StateSection(parts.parameters));
+}
+
+}  // namespace
+
+std::string ExplainPlan(const Plan& plan) {
+  if (plan.of_model()) return ExplainModel(plan);
+  const ExplainedParts parts = ExplainParts(plan);
+  const auto& [part, judged, summary] = *parts.longest;
+  return StrCat(Labelled("program", Fit(SubjectText(plan), kColumns - 10)),
+                part.is_stage() ? PipelineSections(plan, parts) : ProgramSections(plan, parts),
+                TimeSection(plan, part, summary), SegmentTable(plan),
+                Labelled("optimal", OptimalityText(plan)), MemorySection(plan, part, summary),
+                CollectiveSection(plan, part, summary), LacksSection(plan, parts.all));
 }
 
 }  // namespace meshwright

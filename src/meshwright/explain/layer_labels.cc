@@ -40,7 +40,7 @@ LayerLabels::LayerLabels(const std::vector<JudgedPart>& parts) {
       if (part.parameters[p].category == MemoryCategory::kOptimizerState) continue;
       for (size_t m = 0; m < part.members(); ++m) {
         names.push_back(part.ParameterName(m, p));
-        layers.push_back(*judged[p].layer + (part.stages.empty() ? 0 : part.layer_offset[m]));
+        layers.push_back(*judged[p].layer + part.layer_offset[m]);
       }
     }
   }

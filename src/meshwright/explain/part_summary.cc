@@ -107,7 +107,7 @@ std::vector<LayerRange> FindLayers(const PlanPart& part,
 class PhaseOfCollectives {
  public:
   explicit PhaseOfCollectives(const PlanPart& part) : part_(part) {
-    if (part.stages.empty()) return;
+    if (!part.is_stage()) return;
     needed_before_update_.assign(part.instructions.size(), false);
     for (const PlanInstruction& user : part.instructions) {
       if (user.phase == Phase::kUpdate) continue;
@@ -120,7 +120,7 @@ class PhaseOfCollectives {
   std::optional<Phase> Of(const PlanInstruction& user, const PlanCollective& collective) const {
     const size_t i = &user - part_.instructions.data();
     const bool reduced_last =
-        !part_.stages.empty() && collective.value == user.name && !needed_before_update_[i];
+        part_.is_stage() && collective.value == user.name && !needed_before_update_[i];
     return reduced_last ? Phase::kUpdate : user.phase;
   }
 

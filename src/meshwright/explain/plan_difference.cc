@@ -128,15 +128,11 @@ struct StepCauses {
   double compute = 0, communication = 0, bubble = 0;
 };
 
-std::string ScheduleOf(const Plan& plan) {
-  return plan.pipeline.has_value() ? plan.pipeline->schedule : "none";
-}
-
 // Of a pipeline the means over its groups of devices. A group computes, communicates or waits until
 // the step ends, so that the three add up to the step; what the busiest stage does and what all
 // wait for do not.
 StepCauses CausesOf(const Plan& plan) {
-  if (!plan.pipeline.has_value() || plan.of_model())
+  if (plan.kind() != PlanKind::kPipeline)
     return {plan.compute_seconds, plan.communication_seconds, 0};
   StepCauses causes;
   for (const PlanPart& part : PartsOf(plan)) {
@@ -157,36 +153,33 @@ StepCauses CausesOf(const Plan& plan) {
 void CompareSeconds(const Plan& a, const Plan& b, PlanDifference& difference) {
   // Sums of the same costs in another order differ by less than this share of the whole.
   const double all = std::max({a.step_seconds, b.step_seconds, SerialSeconds(a), SerialSeconds(b)});
-  const auto add = [&](const char* what, double before, double after) {
+  const auto add = [&](const std::string& what, double before, double after) {
     if (!SameUpToRounding(before, after, all)) difference.seconds.push_back({what, before, after});
   };
   difference.seconds.push_back({"step", a.step_seconds, b.step_seconds});
   // Models say more exactly what the step consists of.
-  const bool parts = a.of_model() && b.of_model();
-  if (!parts && (a.step_seconds != SerialSeconds(a) || b.step_seconds != SerialSeconds(b)))
-    add("serial", SerialSeconds(a), SerialSeconds(b));
-  if (!parts) {
-    const StepCauses before = CausesOf(a), after = CausesOf(b);
-    const bool means = a.pipeline.has_value() || b.pipeline.has_value();
-    add(means ? "compute, mean" : "compute", before.compute, after.compute);
-    add(means ? "communication, mean" : "communication", before.communication, after.communication);
-    add("bubble, mean", before.bubble, after.bubble);
+  if (a.of_model() && b.of_model()) {
+    std::vector<double> before;
+    PlanStepParts::VisitMembers(
+        a.model->seconds,
+        [&](const char*, double seconds, MemberForm = {}) { before.push_back(seconds); });
+    size_t i = 0;
+    PlanStepParts::VisitMembers(
+        b.model->seconds, [&](const char* name, double seconds, MemberForm = {}) {
+          add(absl::StrReplaceAll(name, {{"_", " "}}), before[i++], seconds);
+        });
+    return;
   }
+  if (a.step_seconds != SerialSeconds(a) || b.step_seconds != SerialSeconds(b))
+    add("serial", SerialSeconds(a), SerialSeconds(b));
+  const StepCauses before = CausesOf(a), after = CausesOf(b);
+  const bool means = !a.stages().empty() || !b.stages().empty();
+  add(means ? "compute, mean" : "compute", before.compute, after.compute);
+  add(means ? "communication, mean" : "communication", before.communication, after.communication);
+  add("bubble, mean", before.bubble, after.bubble);
   // What was given and not searched for has no bound of its own.
-  if (!parts && a.options.rest != Completion::kPropagate &&
-      b.options.rest != Completion::kPropagate)
+  if (a.options.rest != Completion::kPropagate && b.options.rest != Completion::kPropagate)
     add("bound", a.bound_seconds, b.bound_seconds);
-  if (!parts) return;
-  std::vector<double> before;
-  PlanStepParts::VisitMembers(a.model->seconds, [&](const char*, double seconds, MemberForm = {}) {
-    before.push_back(seconds);
-  });
-  size_t i = 0;
-  PlanStepParts::VisitMembers(b.model->seconds,
-                              [&](const char* name, double seconds, MemberForm = {}) {
-                                const std::string text = absl::StrReplaceAll(name, {{"_", " "}});
-                                add(text.c_str(), before[i++], seconds);
-                              });
 }
 
 void CompareMemory(const Plan& a, const Plan& b, PlanDifference& difference) {
@@ -411,7 +404,10 @@ PlanDifference DiffPlans(const Plan& before, const Plan& after) {
   CompareOptions(before, after, asked);
   asked.Add("cluster", ClusterText(before.cluster), ClusterText(after.cluster));
   found.Add("mesh", MeshText(before.mesh), MeshText(after.mesh));
-  found.Add("schedule", ScheduleOf(before), ScheduleOf(after));
+  const auto schedule = [](const Plan& plan) {
+    return plan.stages().empty() ? "none" : plan.schedule();
+  };
+  found.Add("schedule", schedule(before), schedule(after));
   found.Add("micro-batches", absl::StrCat(before.micro_batches), absl::StrCat(after.micro_batches));
   found.Add("stages", absl::StrCat(before.stages().size()), absl::StrCat(after.stages().size()));
   found.Add("stages of a group", absl::StrCat(before.chunks), absl::StrCat(after.chunks));

@@ -38,7 +38,24 @@ std::vector<bool> Received(const PlanStage& stage, size_t i, const StagesOfOutpu
   return received;
 }
 
+PlanPart PartOf(const std::vector<PlanAxis>& mesh, const ProgramPart& program,
+                std::vector<bool> received) {
+  return {mesh,
+          program.collectives,
+          program.parameters,
+          program.outputs,
+          program.instructions,
+          program.op_names,
+          program.source_files,
+          program.memory_timeline,
+          std::move(received)};
+}
+
 }  // namespace
+
+std::string PlanPart::StageName(size_t member) const {
+  return is_stage() ? absl::StrCat("stage ", stages[member]) : "";
+}
 
 const std::string& PlanPart::ParameterName(size_t member, size_t parameter) const {
   return member == 0 ? parameters[parameter].name : (*parameter_names[member])[parameter];
@@ -49,41 +66,18 @@ const std::string& PlanPart::OutputName(size_t member, size_t output) const {
 }
 
 std::vector<PlanPart> PartsOf(const Plan& plan) {
-  std::vector<PlanPart> parts;
-  if (!plan.pipeline.has_value()) {
-    parts.push_back({plan.mesh,
-                     plan.program.collectives,
-                     plan.program.parameters,
-                     plan.program.outputs,
-                     plan.program.instructions,
-                     plan.program.op_names,
-                     plan.program.source_files,
-                     plan.program.memory_timeline,
-                     {},
-                     {},
-                     {},
-                     {},
-                     std::vector<bool>(plan.program.parameters.size(), false)});
-    return parts;
+  if (plan.stages().empty()) {
+    return {
+        PartOf(plan.mesh, plan.program, std::vector<bool>(plan.program.parameters.size(), false))};
   }
+  std::vector<PlanPart> parts;
   const StagesOfOutputs outputs = FindOutputs(plan);
   for (size_t i = 0; i < plan.stages().size(); ++i) {
     const PlanStage& stage = plan.stages()[i];
     if (!stage.same_as.has_value()) {
-      parts.push_back({stage.mesh,
-                       stage.program.collectives,
-                       stage.program.parameters,
-                       stage.program.outputs,
-                       stage.program.instructions,
-                       stage.program.op_names,
-                       stage.program.source_files,
-                       stage.program.memory_timeline,
-                       {i},
-                       {0},
-                       {nullptr},
-                       {nullptr},
-                       Received(stage, i, outputs),
-                       stage.recompute});
+      parts.push_back(PartOf(stage.mesh, stage.program, Received(stage, i, outputs)));
+      parts.back().stages = {i};
+      parts.back().recompute = stage.recompute;
       continue;
     }
     for (PlanPart& part : parts) {

@@ -21,18 +21,23 @@ struct PlanPart {
   const std::vector<std::string>& op_names;
   const std::vector<std::string>& source_files;
   const std::optional<PlanMemoryTimeline>& memory_timeline;
-  // Stages that are this part, ascending; empty: the plan has none.
-  std::vector<size_t> stages;
-  // By member of `stages`: how many layers it comes after the first, and what its parameters and
-  // outputs are called. Those of the first are in `parameters` and `outputs`.
-  std::vector<int64_t> layer_offset;
-  std::vector<const std::vector<std::string>*> parameter_names, output_names;
   // By parameter: it comes from another stage and is none of the program.
   std::vector<bool> received;
+  // Stages that are this part, ascending; empty: the plan has none.
+  std::vector<size_t> stages = {};
+  // By member, which are the stages or the whole plan: how many layers it comes after the first,
+  // and what its parameters and outputs are called. Those of the first are in `parameters` and
+  // `outputs`.
+  std::vector<int64_t> layer_offset = {0};
+  std::vector<const std::vector<std::string>*> parameter_names = {nullptr};
+  std::vector<const std::vector<std::string>*> output_names = {nullptr};
   bool recompute = false;  // the forward phase runs once more, for the backward phase
 
   // How often the part is there: as stages, or once.
-  size_t members() const { return stages.empty() ? 1 : stages.size(); }
+  size_t members() const { return layer_offset.size(); }
+  bool is_stage() const { return !stages.empty(); }
+  // "stage 3"; "" if it is none.
+  std::string StageName(size_t member = 0) const;
   const std::string& ParameterName(size_t member, size_t parameter) const;
   const std::string& OutputName(size_t member, size_t output) const;
 };

@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/program/program.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/document/memory_category.h"
 
@@ -26,10 +25,8 @@ std::string TypeText(const PlanType& type) {
 
 std::string SubjectText(const Plan& plan) {
   if (plan.of_model()) return plan.model->model;
-  for (const InputFile& input : plan.inputs) {
-    if (IsProgramKind(input.kind)) return input.path;
-  }
-  return "not named in the plan";
+  const InputFile* const program = plan.program_file();
+  return program == nullptr ? "not named in the plan" : program->path;
 }
 
 std::string CategoryText(MemoryCategory category) {

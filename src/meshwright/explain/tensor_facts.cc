@@ -133,7 +133,7 @@ class TensorFinder {
     for (const PlanAxis& axis : part_.mesh) devices *= static_cast<double>(axis.size);
     facts.replicas = devices / DevicesOf(part_, AxesOfSpec(one.spec));
     facts.count = 1;
-    if (!part_.stages.empty()) facts.stages = {part_.stages[m]};
+    if (part_.is_stage()) facts.stages = {part_.stages[m]};
     for (const PlanCollective& collective : one.collective) {
       if (collective.value == one.name) AddCollectives({collective}, facts.collectives);
     }

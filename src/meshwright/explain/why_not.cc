@@ -17,6 +17,37 @@
 namespace meshwright {
 namespace {
 
+std::string WhyProgramIsBetter(const Plan& plan) {
+  if (plan.options.rest == Completion::kPropagate)
+    return ": the plan's shardings were given, not searched for";
+  return StrCat(": the search for the plan ended within its gap of ", ShareText(plan.gap, 1));
+}
+
+std::string WhyModelIsBetter(const Plan& plan) {
+  return plan.options.fixes.empty() ? ": the search for the plan was constrained to less"
+                                    : ": it gives up what the plan was constrained to";
+}
+
+// What is different by kind of plan.
+struct WhyNotKind {
+  absl::StatusOr<WhyNot> (*ask)(const Plan& plan, const WhyNotRequest& request);
+  const char* slower_as;  // whose seconds a difference is of
+  const char* equal;
+  std::string (*why_better)(const Plan& plan);
+};
+
+const WhyNotKind& KindOf(const Plan& plan) {
+  static constexpr WhyNotKind kProgram = {&AskOfProgram, "", ": the search took one of equals",
+                                          &WhyProgramIsBetter},
+                              kPipeline = {&AskOfPipeline, ", as simulated",
+                                           " without overlap: other stages take longer, or the "
+                                           "search took one of equals",
+                                           &WhyProgramIsBetter},
+                              kModel = {&AskOfModel, "", kProgram.equal, &WhyModelIsBetter};
+  static constexpr const WhyNotKind* kKinds[] = {&kProgram, &kPipeline, &kModel, &kModel};
+  return *kKinds[static_cast<size_t>(plan.kind())];
+}
+
 // By what the plan was searched for: "is slower", "is faster", "1.91 ms (2.53 %) a step".
 struct ComparedText {
   const char* worse;
@@ -45,7 +76,7 @@ ComparedText HowMuch(const Plan& plan, const Plan& other) {
   const double before = plan.objective_seconds, after = other.objective_seconds;
   return {"is slower", "is faster",
           StrCat(CostText(plan, std::abs(after - before)), share(before, after), " a step",
-                 plan.of_model() || !plan.pipeline.has_value() ? "" : ", as simulated")};
+                 KindOf(plan).slower_as)};
 }
 
 std::string VerdictText(const Plan& plan, const WhyNot& answer) {
@@ -58,25 +89,14 @@ std::string VerdictText(const Plan& plan, const WhyNot& answer) {
       return StrCat("it cannot be had: ", answer.reason);
     case WhyNot::Verdict::kEqual:
       return StrCat("it costs the same, ", CostText(plan, plan.objective_seconds), " a step",
-                    plan.of_model() || !plan.pipeline.has_value() ? "" : " without overlap",
-                    !plan.pipeline.has_value() || plan.of_model()
-                        ? ": the search took one of equals"
-                        : ": other stages take longer, or the search took one of equals");
+                    KindOf(plan).equal);
     case WhyNot::Verdict::kWorse:
     case WhyNot::Verdict::kBetter:
       break;
   }
   const auto [worse, better, how_much] = HowMuch(plan, *answer.plan);
   if (answer.verdict == WhyNot::Verdict::kWorse) return StrCat("it ", worse, " by ", how_much);
-  const std::string more = StrCat("it ", better, " by ", how_much);
-  if (plan.of_model()) {
-    return StrCat(more, plan.options.fixes.empty()
-                            ? ": the search for the plan was constrained to less"
-                            : ": it gives up what the plan was constrained to");
-  }
-  if (plan.options.rest == Completion::kPropagate)
-    return StrCat(more, ": the plan's shardings were given, not searched for");
-  return StrCat(more, ": the search for the plan ended within its gap of ", ShareText(plan.gap, 1));
+  return StrCat("it ", better, " by ", how_much, KindOf(plan).why_better(plan));
 }
 
 }  // namespace
@@ -105,9 +125,7 @@ WhyNot::Verdict CompareCosts(double plan, double alternative) {
 }
 
 absl::StatusOr<WhyNot> AskWhyNot(const Plan& plan, const WhyNotRequest& request) {
-  absl::StatusOr<WhyNot> answer = plan.of_model()              ? AskOfModel(plan, request)
-                                  : !plan.pipeline.has_value() ? AskOfProgram(plan, request)
-                                                               : AskOfPipeline(plan, request);
+  absl::StatusOr<WhyNot> answer = KindOf(plan).ask(plan, request);
   if (!answer.ok()) return answer;
   // Asked by --why-not, and not by the options that would make such a plan.
   for (ChangedText& one : answer->difference.asked) {

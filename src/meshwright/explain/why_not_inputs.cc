@@ -11,7 +11,7 @@
 namespace meshwright {
 
 absl::StatusOr<std::string> ReadPlannedProgram(const Plan& plan, const WhyNotRequest& request) {
-  const InputFile* const input = ProgramOf(plan);
+  const InputFile* const input = plan.program_file();
   if (input == nullptr)
     return absl::InvalidArgumentError("the plan does not name the program that it was made from");
   if (request.contents.has_value()) {

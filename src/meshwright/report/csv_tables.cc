@@ -53,7 +53,7 @@ void PlanRows(const Plan& plan, const AddRow& add) {
   CsvCells row = {ProgramName(plan),
                   plan.cluster.name,
                   MeshCell(plan.mesh),
-                  plan.pipeline.has_value() ? plan.pipeline->schedule : "",
+                  plan.schedule(),
                   NumberCell(static_cast<int64_t>(plan.stages().size())),
                   NumberCell(plan.micro_batches),
                   NumberCell(plan.bubble_share),
@@ -205,7 +205,6 @@ void MemoryRows(const Plan& plan, const AddRow& add) {
 }
 
 void TaskRows(const Plan& plan, const AddRow& add) {
-  if (!plan.pipeline.has_value()) return;
   constexpr const char* kKinds[] = {"forward", "backward", "weight gradient", "update"};
   const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(plan, "", 0);
   if (!simulated.ok()) return;  // too long to be simulated; the page says so
@@ -219,7 +218,6 @@ void TaskRows(const Plan& plan, const AddRow& add) {
 }
 
 void PartRows(const Plan& plan, const AddRow& add) {
-  if (!plan.of_model()) return;
   PlanStepParts::VisitMembers(plan.model->seconds,
                               [&](const char* part, double seconds, MemberForm = {}) {
                                 add({part, NumberCell(seconds)});
@@ -227,7 +225,6 @@ void PartRows(const Plan& plan, const AddRow& add) {
 }
 
 void AlternativeRows(const Plan& plan, const AddRow& add) {
-  if (!plan.of_model()) return;
   const PlanTransformer& model = *plan.model;
   add({"0", transformer::ConfigurationText(model.configuration), NumberCell(plan.step_seconds),
        NumberCell(plan.peak_bytes), NumberCell(model.mfu)});
@@ -239,14 +236,12 @@ void AlternativeRows(const Plan& plan, const AddRow& add) {
 }
 
 void SensitivityRows(const Plan& plan, const AddRow& add) {
-  if (!plan.of_model()) return;
   for (const PlanSensitivity& one : plan.model->sensitivity) {
     add({one.change, NumberCell(one.step_change)});
   }
 }
 
 void SweepRows(const Plan& plan, const AddRow& add) {
-  if (!plan.of_model()) return;
   for (const PlanSweepRow& row : plan.model->sweep) {
     add({NumberCell(row.gpus), NumberCell(row.global_batch),
          transformer::ConfigurationText(row.configuration), NumberCell(row.step_seconds),
@@ -264,7 +259,6 @@ void ProfiledSegmentRows(const Plan& plan, const AddRow& add) {
 }
 
 void NodeGroupRows(const Plan& plan, const AddRow& add) {
-  if (!plan.groups.has_value()) return;
   for (const PlanNodeGroup& group : plan.groups->groups) {
     add({group.name, group.device, NumberCell(group.nodes), NumberCell(group.devices_per_node),
          NumberCell(group.used_nodes), NumberCell(group.stages), NumberCell(group.tp),
@@ -273,7 +267,6 @@ void NodeGroupRows(const Plan& plan, const AddRow& add) {
 }
 
 void NodeChoiceRows(const Plan& plan, const AddRow& add) {
-  if (!plan.groups.has_value()) return;
   const std::vector<PlanNodeChoice>& choices = plan.groups->choices;
   for (size_t i = 0; i < choices.size(); ++i) {
     const PlanNodeChoice& one = choices[i];
@@ -284,7 +277,6 @@ void NodeChoiceRows(const Plan& plan, const AddRow& add) {
 }
 
 void GroupMemoryRows(const Plan& plan, const AddRow& add) {
-  if (!plan.of_model()) return;
   for (size_t g = 0; g < plan.model->memory.size(); ++g) {
     CsvCells row = {NumberCell(static_cast<int64_t>(g))};
     PlanGroupBytes::VisitMembers(
@@ -294,10 +286,16 @@ void GroupMemoryRows(const Plan& plan, const AddRow& add) {
   }
 }
 
+// Kinds of plans, as a set of bits.
+constexpr unsigned Bit(PlanKind kind) { return 1U << static_cast<unsigned>(kind); }
+constexpr unsigned kGroups = Bit(PlanKind::kGroups), kModels = Bit(PlanKind::kModel) | kGroups,
+                   kPipelines = Bit(PlanKind::kPipeline) | kGroups, kAllPlans = ~0U;
+
 struct TableOfPlans {
   const char* name;
   CsvCells header;
   void (*rows)(const Plan& plan, const AddRow& add);
+  unsigned kinds = kAllPlans;  // that have rows in it
 };
 
 std::vector<TableOfPlans> Tables() {
@@ -338,18 +336,24 @@ std::vector<TableOfPlans> Tables() {
       {"memory", MemoryHeader({"stage", "time", "seconds", "instruction"}), &MemoryRows},
       {"timeline",
        {"group", "stage", "kind", "micro_batch", "start_seconds", "end_seconds"},
-       &TaskRows},
-      {"step_parts", {"part", "seconds"}, &PartRows},
+       &TaskRows,
+       kPipelines},
+      {"step_parts", {"part", "seconds"}, &PartRows, kModels},
       {"group_memory",
        {"group", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
         "logits_bytes", "communication_bytes", "framework_bytes", "host_bytes"},
-       &GroupMemoryRows},
-      {"alternatives", {"rank", "degrees", "step_seconds", "peak_bytes", "mfu"}, &AlternativeRows},
-      {"sensitivity", {"change", "step_change"}, &SensitivityRows},
+       &GroupMemoryRows,
+       kModels},
+      {"alternatives",
+       {"rank", "degrees", "step_seconds", "peak_bytes", "mfu"},
+       &AlternativeRows,
+       kModels},
+      {"sensitivity", {"change", "step_change"}, &SensitivityRows, kModels},
       {"sweep",
        {"gpus", "global_batch", "degrees", "step_seconds", "tokens_per_second", "mfu", "efficiency",
         "peak_bytes"},
-       &SweepRows},
+       &SweepRows,
+       kModels},
       {"profiled_segments",
        {"fingerprint", "occurrences", "choice", "basis", "seconds", "spread", "samples",
         "model_seconds", "peak_bytes"},
@@ -357,11 +361,13 @@ std::vector<TableOfPlans> Tables() {
       {"node_groups",
        {"group", "device", "nodes", "devices_per_node", "used_nodes", "stages", "tp", "dp",
         "micro_batch", "dollars_per_hour"},
-       &NodeGroupRows},
+       &NodeGroupRows,
+       kGroups},
       {"node_choices",
        {"choice", "nodes", "step_seconds", "step_dollars", "is_bound", "on_front", "beaten_by",
         "degrees", "groups", "layers"},
-       &NodeChoiceRows},
+       &NodeChoiceRows,
+       kGroups},
   };
 }
 
@@ -372,6 +378,7 @@ std::vector<CsvFile> CsvTables(const ReportDocuments& documents) {
   for (TableOfPlans& table : Tables()) {
     std::string rows;
     for (const auto& [file, plan] : documents.plans) {
+      if ((table.kinds & Bit(plan.kind())) == 0) continue;
       table.rows(plan, [&, &name = file](CsvCells row) {
         row.insert(row.begin(), name);
         rows += CsvLine(row);

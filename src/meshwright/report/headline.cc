@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/types/span.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
@@ -15,9 +16,8 @@
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
-#include "meshwright/hlo/program/program.h"
-#include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/make/groups_text.h"
+#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/device_programs.h"
 
@@ -53,14 +53,14 @@ std::string DevicesText(const Plan& plan) {
 
 std::string WhereSentence(const Plan& plan) {
   return absl::StrCat(Isolated(ProgramName(plan)), " on ", DevicesText(plan), ": a step takes ",
-                      PlanCostText(plan, plan.step_seconds), ".");
+                      CostText(plan, plan.step_seconds), ".");
 }
 
 // How many devices' worth of the weights and their state one device keeps: of a pipeline the mean
 // over its stages, equal ones counting as often as there are.
-std::string WeightsSentence(const DevicePrograms& programs) {
+std::string WeightsSentence(const Plan& plan) {
   double kept = 0, whole = 0;
-  for (const PlanPart& program : programs.programs) {
+  for (const PlanPart& program : ProgramsOf(plan).programs) {
     const double times = std::max<double>(1, static_cast<double>(program.stages.size()));
     for (const PlanTensor& tensor : program.parameters) {
       if (tensor.category != MemoryCategory::kParameters &&
@@ -137,14 +137,12 @@ std::string ParallelismSentence(const Plan& plan) {
   return absl::StrCat(text, ".");
 }
 
-std::string TimeSentence(const Plan& plan) {
+std::string TimeText(const Plan& plan, std::string_view computation) {
   const double all = plan.compute_seconds + plan.communication_seconds;
   if (all <= 0) return "";
-  std::string text = absl::StrCat(
-      !plan.pipeline.has_value() ? "Computation takes " : "In the busiest stage computation takes ",
-      PlanCostText(plan, plan.compute_seconds), " and communication ",
-      PlanCostText(plan, plan.communication_seconds), " (",
-      Percent(plan.communication_seconds / all), ")");
+  std::string text = StrCat(computation, " takes ", CostText(plan, plan.compute_seconds),
+                            " and communication ", CostText(plan, plan.communication_seconds), " (",
+                            Percent(plan.communication_seconds / all), ")");
   const PlanCollective* most_expensive = nullptr;
   double busiest = -1;
   const DevicePrograms programs = ProgramsOf(plan);
@@ -162,19 +160,29 @@ std::string TimeSentence(const Plan& plan) {
   if (most_expensive != nullptr) {
     absl::StrAppend(&text, "; the most expensive is ", most_expensive->kind, " over ",
                     Isolated(absl::StrJoin(most_expensive->axes, ",")), ", ",
-                    PlanCostText(plan, most_expensive->seconds));
+                    CostText(plan, most_expensive->seconds));
   }
   return absl::StrCat(text, ".");
 }
 
-std::string MemorySentence(const Plan& plan) {
+std::string TimeSentence(const Plan& plan) { return TimeText(plan, "Computation"); }
+std::string BusiestTimeSentence(const Plan& plan) {
+  return TimeText(plan, "In the busiest stage computation");
+}
+
+std::string PeakText(const Plan& plan) {
   std::string text = absl::StrCat("A device holds at peak ", BytesText(plan.peak_bytes));
   if (plan.budget_bytes.has_value()) {
     absl::StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
   }
+  return text;
+}
+
+std::string MemorySentence(const Plan& plan) {
+  std::string text = PeakText(plan);
   const MemoryByCategory& memory = plan.memory_by_category;
   const auto largest = std::max_element(memory.begin(), memory.end());
-  if (*largest > 0 && plan.peak_bytes > 0 && !plan.of_model()) {
+  if (*largest > 0 && plan.peak_bytes > 0) {
     std::string name(Word(static_cast<MemoryCategory>(largest - memory.begin())));
     std::replace(name.begin(), name.end(), '_', ' ');
     absl::StrAppend(&text, ", ",
@@ -184,8 +192,14 @@ std::string MemorySentence(const Plan& plan) {
   return absl::StrCat(text, ".");
 }
 
-std::string DegreesSentence(const PlanTransformer& model) {
-  return absl::StrCat("Degrees: ", transformer::ConfigurationText(model.configuration), ".");
+std::string ModelMemorySentence(const Plan& plan) { return absl::StrCat(PeakText(plan), "."); }
+
+std::string MeshSentence(const Plan& plan) {
+  return absl::StrCat("All devices run the whole program, on the mesh ", MeshSizes(plan.mesh), ".");
+}
+
+std::string DegreesSentence(const Plan& plan) {
+  return absl::StrCat("Degrees: ", transformer::ConfigurationText(plan.model->configuration), ".");
 }
 
 // Of a plan over groups of nodes: which it takes, and how the stages on them are divided.
@@ -219,7 +233,8 @@ std::string GroupsSentence(const Plan& plan) {
   return absl::StrCat(text, ".");
 }
 
-std::string WorkSentence(const PlanTransformer& model) {
+std::string WorkSentence(const Plan& plan) {
+  const PlanTransformer& model = *plan.model;
   return absl::StrCat("A step is ", Counted(model.global_batch, "sequence"), " of ",
                       Counted(model.sequence, "token"), ", at an MFU of ", Percent(model.mfu), ".");
 }
@@ -236,7 +251,8 @@ std::string DollarsSentence(const Plan& plan) {
   return absl::StrCat(text, ".");
 }
 
-std::string FrontSentence(const PlanOverGroups& over) {
+std::string FrontSentence(const Plan& plan) {
+  const PlanOverGroups& over = *plan.groups;
   const auto front = std::count_if(over.choices.begin(), over.choices.end(),
                                    [](const PlanNodeChoice& one) { return one.on_front; });
   if (front == 0) return "";
@@ -247,7 +263,9 @@ std::string FrontSentence(const PlanOverGroups& over) {
       " of nodes none is both faster and cheaper.");
 }
 
-std::string GoodputSentence(const PlanGoodput& goodput) {
+std::string GoodputSentence(const Plan& plan) {
+  if (!plan.model->goodput.has_value()) return "";
+  const PlanGoodput& goodput = *plan.model->goodput;
   return absl::StrCat("Failures and checkpoints leave ", Percent(goodput.share), " of the time, ",
                       absl::StrFormat("%.4g", goodput.tokens_per_second),
                       " tokens a second; a checkpoint every ",
@@ -260,50 +278,47 @@ std::string OptimalitySentence(const Plan& plan) {
   return absl::StrCat(text, ".");
 }
 
-void AddSentence(std::string sentence, std::vector<std::string>& sentences) {
-  if (!sentence.empty()) sentences.push_back(std::move(sentence));
+using Sentence = std::string (*)(const Plan& plan);
+
+// What is told of a plan, in this order; a sentence that says nothing of it is empty.
+absl::Span<const Sentence> SentencesOf(PlanKind kind) {
+  static constexpr Sentence kProgram[] = {WhereSentence,     MeshSentence, ParallelismSentence,
+                                          WeightsSentence,   TimeSentence, MemorySentence,
+                                          OptimalitySentence};
+  static constexpr Sentence kPipeline[] = {
+      WhereSentence,       PipelineSentence, ParallelismSentence, WeightsSentence,
+      BusiestTimeSentence, MemorySentence,   OptimalitySentence};
+  static constexpr Sentence kModel[] = {WhereSentence,   DegreesSentence,     WorkSentence,
+                                        GoodputSentence, ModelMemorySentence, OptimalitySentence};
+  static constexpr Sentence kGroups[] = {WhereSentence,       GroupsSentence,    WorkSentence,
+                                         DollarsSentence,     FrontSentence,     GoodputSentence,
+                                         ModelMemorySentence, OptimalitySentence};
+  switch (kind) {
+    case PlanKind::kProgram:
+      return kProgram;
+    case PlanKind::kPipeline:
+      return kPipeline;
+    case PlanKind::kModel:
+      return kModel;
+    case PlanKind::kGroups:
+      return kGroups;
+  }
+  return {};
 }
 
 }  // namespace
 
-std::string PlanCostText(const Plan& plan, double seconds) {
-  const CostModelRow* const row = FindCostModel(plan.options.cost_model);
-  return row == nullptr || row->in_seconds ? SecondsText(seconds)
-                                           : absl::StrFormat("%.6g", seconds);
-}
-
 std::string ProgramName(const Plan& plan) {
   if (plan.of_model()) return plan.model->model;
-  for (const InputFile& input : plan.inputs) {
-    if (IsProgramKind(input.kind)) return input.path.substr(input.path.rfind('/') + 1);
-  }
-  return "a program";
+  const InputFile* const program = plan.program_file();
+  return program == nullptr ? "a program" : program->path.substr(program->path.rfind('/') + 1);
 }
 
 std::vector<std::string> Headline(const Plan& plan) {
-  std::vector<std::string> sentences = {WhereSentence(plan)};
-  if (plan.of_model()) {
-    const PlanTransformer& model = *plan.model;
-    AddSentence(plan.groups.has_value() ? GroupsSentence(plan) : DegreesSentence(model), sentences);
-    AddSentence(WorkSentence(model), sentences);
-    if (plan.groups.has_value()) {
-      AddSentence(DollarsSentence(plan), sentences);
-      AddSentence(FrontSentence(*plan.groups), sentences);
-    }
-    if (model.goodput.has_value()) AddSentence(GoodputSentence(*model.goodput), sentences);
-  } else if (plan.pipeline.has_value()) {
-    AddSentence(PipelineSentence(plan), sentences);
-  } else {
-    AddSentence(
-        absl::StrCat("All devices run the whole program, on the mesh ", MeshSizes(plan.mesh), "."),
-        sentences);
+  std::vector<std::string> sentences;
+  for (const Sentence sentence : SentencesOf(plan.kind())) {
+    if (std::string text = sentence(plan); !text.empty()) sentences.push_back(std::move(text));
   }
-  // Degrees say it of a model.
-  if (!plan.of_model()) AddSentence(ParallelismSentence(plan), sentences);
-  AddSentence(WeightsSentence(ProgramsOf(plan)), sentences);
-  if (!plan.of_model()) AddSentence(TimeSentence(plan), sentences);
-  AddSentence(MemorySentence(plan), sentences);
-  AddSentence(OptimalitySentence(plan), sentences);
   return sentences;
 }
 

@@ -14,9 +14,6 @@ std::vector<std::string> Headline(const Plan& plan);
 // The program's file or the model's name.
 std::string ProgramName(const Plan& plan);
 
-// A cost in seconds, or a plain number where the plan's cost model has no unit.
-std::string PlanCostText(const Plan& plan, double seconds);
-
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_REPORT_HEADLINE_H_

@@ -108,7 +108,7 @@ PhasesAndLayers FindPhasesAndLayers(const PlanPart& program) {
   const std::vector<PlanInstruction>& instructions = program.instructions;
   // A pipeline is cut between layers that planning found, so what a stage says of none is in none:
   // a loop over layers, say.
-  const bool known = !program.stages.empty() ||
+  const bool known = program.is_stage() ||
                      std::any_of(instructions.begin(), instructions.end(),
                                  [](const PlanInstruction& i) { return i.layer.has_value(); });
   if (!known) {

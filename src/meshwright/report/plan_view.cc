@@ -182,7 +182,7 @@ Json PlanView(const Plan& plan, const std::string& file) {
           {"budget", OrNull(plan.budget_bytes)},
           {"peak_at", plan.peak_at},
           {"memory", plan.memory_by_category},
-          {"schedule", plan.pipeline.has_value() ? Json(plan.pipeline->schedule) : Json()},
+          {"schedule", plan.pipeline.has_value() ? Json(plan.schedule()) : Json()},
           {"micro_batches", plan.micro_batches},
           {"chunks", plan.chunks},
           {"bubble_share", plan.bubble_share},

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
+#include "meshwright/plan/text/plan_table.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/report/segment_graph.h"
 
@@ -38,7 +39,7 @@ std::string LayersText(const std::vector<int64_t>& layers) {
 std::string CollectiveLines(const Plan& plan, const std::vector<PlanCollective>& collectives) {
   return absl::StrJoin(collectives, "\n", [&plan](std::string* out, const PlanCollective& one) {
     absl::StrAppend(out, one.kind, " ", absl::StrJoin(one.axes, ","), ", ",
-                    BytesText(one.bytes_per_device), ", ", PlanCostText(plan, one.seconds));
+                    BytesText(one.bytes_per_device), ", ", CostText(plan, one.seconds));
   });
 }
 
@@ -52,7 +53,7 @@ void AddProgram(const Plan& plan, const SegmentGraph& graph, size_t number, std:
                                                       segment.phase == 0 ? "" : " ", layers);
     if (node.layers.size() > 1) absl::StrAppend(&label, " (x", node.layers.size(), ")");
     absl::StrAppend(&label, "\n", Counted(segment.operators, "operator"), ", ",
-                    PlanCostText(plan, segment.seconds + segment.communication_seconds));
+                    CostText(plan, segment.seconds + segment.communication_seconds));
     if (!segment.collectives.empty()) {
       absl::StrAppend(&label, "\n", CollectiveLines(plan, segment.collectives));
     }

@@ -10,7 +10,6 @@
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/program/program.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/spec_text.h"
 #include "meshwright/request/asked_framework.h"
@@ -44,7 +43,8 @@ void TakeTensorOfFixes(AskedOptions& asked) {
   }
 }
 
-void AskOfProgram(const Plan& plan, AskedOptions& asked) {
+// What programs on one mesh and pipelines were asked alike.
+void AskOfAnyProgram(const Plan& plan, AskedOptions& asked) {
   const PlanOptions& options = plan.options;
   asked.cost_model = options.cost_model;
   asked.completion = Word(options.rest);
@@ -53,10 +53,16 @@ void AskOfProgram(const Plan& plan, AskedOptions& asked) {
   }
   asked.threads = std::clamp<int64_t>(options.threads, 1, kMaxThreads);
   asked.seed = options.seed;
-  if (!plan.pipeline.has_value()) {
-    asked.mesh = plan.mesh.empty() ? "1" : MeshText(plan.mesh);
-    return;
-  }
+}
+
+void AskOfProgram(const Plan& plan, AskedOptions& asked) {
+  AskOfAnyProgram(plan, asked);
+  asked.mesh = plan.mesh.empty() ? "1" : MeshText(plan.mesh);
+}
+
+void AskOfPipeline(const Plan& plan, AskedOptions& asked) {
+  AskOfAnyProgram(plan, asked);
+  const PlanOptions& options = plan.options;
   asked.mesh = options.mesh;
   asked.pipeline = options.pipeline;
   asked.micro_batches = options.micro_batches;
@@ -64,15 +70,6 @@ void AskOfProgram(const Plan& plan, AskedOptions& asked) {
   asked.layers = options.layers;
   asked.no_recompute = !options.recompute;
   asked.data = options.data;
-}
-
-void AskOfGroups(const Plan& plan, AskedOptions& asked) {
-  const PlanOverGroups& over = *plan.groups;
-  if (const InputFile* const profile = InputOf(plan, "layer_profile"); profile != nullptr)
-    asked.profile = profile->path;
-  if (over.steps.has_value()) asked.steps = static_cast<int64_t>(*over.steps);
-  if (over.most_seconds.has_value()) asked.max_time = DurationWord(*over.most_seconds);
-  if (over.most_dollars.has_value()) asked.max_cost = *over.most_dollars;
 }
 
 // Plans of published models have no framework.
@@ -93,9 +90,9 @@ void AskFrameworkOf(const PlanTransformer& part, AskedOptions& asked) {
   AskFramework(chosen, model.value_or(transformer::Model()), asked);
 }
 
-void AskOfModel(const Plan& plan, AskedOptions& asked) {
+// What models on one kind of device and over groups of nodes were asked alike.
+void AskOfAnyModel(const Plan& plan, AskedOptions& asked) {
   const PlanTransformer& part = *plan.model;
-  const bool groups = plan.groups.has_value();
   asked.global_batch = part.global_batch;
   asked.sequence = part.sequence;
   asked.dtype = std::string(transformer::PrecisionName(part.configuration.precision));
@@ -104,10 +101,20 @@ void AskOfModel(const Plan& plan, AskedOptions& asked) {
     asked.objective = Word(part.objective);
   AskFrameworkOf(part, asked);
   asked.network = plan.options.network.value_or("");
-  if (groups) {
-    AskOfGroups(plan, asked);
-    return;
-  }
+}
+
+void AskOfGroups(const Plan& plan, AskedOptions& asked) {
+  AskOfAnyModel(plan, asked);
+  const PlanOverGroups& over = *plan.groups;
+  if (const InputFile* const profile = InputOf(plan, "layer_profile"); profile != nullptr)
+    asked.profile = profile->path;
+  if (over.steps.has_value()) asked.steps = static_cast<int64_t>(*over.steps);
+  if (over.most_seconds.has_value()) asked.max_time = DurationWord(*over.most_seconds);
+  if (over.most_dollars.has_value()) asked.max_cost = *over.most_dollars;
+}
+
+void AskOfModel(const Plan& plan, AskedOptions& asked) {
+  AskOfAnyModel(plan, asked);
   TakeTensorOfFixes(asked);
   asked.threads = std::clamp<int64_t>(plan.options.threads, 1, kMaxThreads);
   if (asked.memory == absl::StrCat(plan.cluster.parts[0].device_memory_bytes)) {
@@ -146,16 +153,16 @@ absl::Status OfPlan(const absl::Status& status) {
   return absl::Status(status.code(), StrCat("options of the plan: ", status.message()));
 }
 
+absl::StatusOr<PlanningRequest> GroupsRequestOf(const Plan& plan, const AskedOptions& asked) {
+  MW_ASSIGN_OR_RETURN(GroupsRequest request, ToGroupsRequest(SubjectOf(plan), asked));
+  request.problem.model.name = plan.model->model;
+  request.inputs = plan.inputs;
+  return request;
+}
+
 absl::StatusOr<PlanningRequest> ModelRequestOf(const Plan& plan, const AskedOptions& asked) {
-  const PlanTransformer& part = *plan.model;
-  if (plan.groups.has_value()) {
-    MW_ASSIGN_OR_RETURN(GroupsRequest request, ToGroupsRequest(SubjectOf(plan), asked));
-    request.problem.model.name = part.model;
-    request.inputs = plan.inputs;
-    return request;
-  }
   MW_ASSIGN_OR_RETURN(ModelRequest request, ToModelRequest(SubjectOf(plan), asked));
-  request.model.name = part.model;
+  request.model.name = plan.model->model;
   request.inputs = plan.inputs;
   // Who asks planners directly may have set no limit.
   if (plan.options.deadline_seconds <= 0)
@@ -170,21 +177,28 @@ absl::StatusOr<PlanningRequest> ProgramRequestOf(const Plan& plan, const AskedOp
   return request;
 }
 
-}  // namespace
+// How each kind of plan is asked for again, in the order of PlanKind.
+struct AskingKind {
+  void (*ask)(const Plan& plan, AskedOptions& asked);
+  absl::StatusOr<PlanningRequest> (*request)(const Plan& plan, const AskedOptions& asked);
+};
+constexpr AskingKind kAskingKinds[] = {{&AskOfProgram, &ProgramRequestOf},
+                                       {&AskOfPipeline, &ProgramRequestOf},
+                                       {&AskOfModel, &ModelRequestOf},
+                                       {&AskOfGroups, &GroupsRequestOf}};
 
-const InputFile* ProgramOf(const Plan& plan) {
-  for (const InputFile& input : plan.inputs) {
-    if (IsProgramKind(input.kind)) return &input;
-  }
-  return nullptr;
+const AskingKind& KindOf(const Plan& plan) {
+  return kAskingKinds[static_cast<size_t>(plan.kind())];
 }
+
+}  // namespace
 
 Subject SubjectOf(const Plan& plan) {
   if (plan.of_model()) {
     const InputFile* const file = InputOf(plan, "model");
     return {file == nullptr ? plan.model->model : file->path, plan.model->description};
   }
-  const InputFile* const program = ProgramOf(plan);
+  const InputFile* const program = plan.program_file();
   return {program == nullptr ? "" : program->path};
 }
 
@@ -196,18 +210,13 @@ AskedOptions AskedOf(const Plan& plan) {
   asked.fixes = plan.options.fixes;
   if (plan.options.deadline_seconds > 0)
     asked.deadline = DurationWord(plan.options.deadline_seconds);
-  if (plan.of_model()) {
-    AskOfModel(plan, asked);
-  } else {
-    AskOfProgram(plan, asked);
-  }
+  KindOf(plan).ask(plan, asked);
   return asked;
 }
 
 absl::StatusOr<PlanningRequest> RequestOf(const Plan& plan, const AskedOptions& asked) {
   MW_RETURN_IF_ERROR(CheckFiles(plan));
-  absl::StatusOr<PlanningRequest> request =
-      plan.of_model() ? ModelRequestOf(plan, asked) : ProgramRequestOf(plan, asked);
+  absl::StatusOr<PlanningRequest> request = KindOf(plan).request(plan, asked);
   if (!request.ok()) return OfPlan(request.status());
   return request;
 }

@@ -14,9 +14,6 @@
 
 namespace meshwright {
 
-// nullptr: the plan does not name its program.
-const InputFile* ProgramOf(const Plan& plan);
-
 // Its program by path; its model by path or name, with the text that it was read from, which stays
 // the plan's.
 Subject SubjectOf(const Plan& plan);

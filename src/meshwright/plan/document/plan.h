@@ -138,11 +138,15 @@ struct Plan {
     if (model.has_value()) return PlanKind::kModel;
     return pipeline.has_value() ? PlanKind::kPipeline : PlanKind::kProgram;
   }
+  // The program that it was made from; nullptr: none is named.
+  const InputFile* program_file() const;
   // Of the pipeline, in order of the layers; none without one.
   const std::vector<PlanStage>& stages() const {
     static const auto* const kNone = new std::vector<PlanStage>();
     return pipeline.has_value() ? pipeline->stages : *kNone;
   }
+  // Of the pipeline; "" without one.
+  std::string schedule() const { return pipeline.has_value() ? pipeline->schedule : ""; }
   // What its stages hand on; nothing without a pipeline.
   const std::vector<PlanTransfer>& transfers() const {
     static const auto* const kNone = new std::vector<PlanTransfer>();

@@ -16,7 +16,6 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/program/program.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
@@ -28,17 +27,9 @@ namespace {
 constexpr size_t kMaxParameterRows = 24;
 constexpr size_t kMaxWarnings = 5;
 
-std::string MeshText(const Plan& plan) {
-  return absl::StrJoin(plan.mesh, ",", [](std::string* out, const PlanAxis& axis) {
-    absl::StrAppend(out, axis.name, "=", axis.size);
-  });
-}
-
 std::string ProgramText(const Plan& plan) {
-  for (const InputFile& input : plan.inputs) {
-    if (IsProgramKind(input.kind)) return input.path;
-  }
-  return "";
+  const InputFile* const program = plan.program_file();
+  return program == nullptr ? "" : program->path;
 }
 
 std::string MemorySection(const Plan& plan) {
@@ -207,6 +198,22 @@ std::string PipelineTable(const Plan& plan) {
                       WarningSection(plan));
 }
 
+std::string ProgramTable(const Plan& plan) {
+  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
+  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (",
+                  plan.cluster.parts[0].device, "), mesh ", MeshText(plan.mesh), "\n");
+  const bool overlaps = plan.step_seconds != SerialSeconds(plan);
+  absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ": compute ",
+                  CostText(plan, plan.compute_seconds), ", communication ",
+                  CostText(plan, plan.communication_seconds), overlaps ? ", overlapped\n" : "\n");
+  absl::StrAppend(&text, "          at least ", CostText(plan, plan.bound_seconds), " on this mesh",
+                  absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
+                  SecondsText(plan.planning_seconds), "\n");
+  absl::StrAppend(&text, SegmentTable(plan), MemorySection(plan), CollectiveSection(plan),
+                  ParameterSection(plan), WarningSection(plan));
+  return text;
+}
+
 }  // namespace
 
 std::string SegmentTable(const Plan& plan) {
@@ -272,21 +279,16 @@ double SerialSeconds(const Plan& plan) {
 }
 
 std::string PlanTable(const Plan& plan) {
-  if (plan.of_model()) return TransformerTable(plan);
-  if (plan.pipeline.has_value()) return PipelineTable(plan);
-  std::string text = absl::StrCat("program   ", Fit(ProgramText(plan), kColumns - 10), "\n");
-  absl::StrAppend(&text, "cluster   ", Fit(plan.cluster.name, 28), " (",
-                  plan.cluster.parts[0].device, "), mesh ", MeshText(plan), "\n");
-  const bool overlaps = plan.step_seconds != SerialSeconds(plan);
-  absl::StrAppend(&text, "step      ", CostText(plan, plan.step_seconds), ": compute ",
-                  CostText(plan, plan.compute_seconds), ", communication ",
-                  CostText(plan, plan.communication_seconds), overlaps ? ", overlapped\n" : "\n");
-  absl::StrAppend(&text, "          at least ", CostText(plan, plan.bound_seconds), " on this mesh",
-                  absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap), "planned in ",
-                  SecondsText(plan.planning_seconds), "\n");
-  absl::StrAppend(&text, SegmentTable(plan), MemorySection(plan), CollectiveSection(plan),
-                  ParameterSection(plan), WarningSection(plan));
-  return text;
+  switch (plan.kind()) {
+    case PlanKind::kProgram:
+      return ProgramTable(plan);
+    case PlanKind::kPipeline:
+      return PipelineTable(plan);
+    case PlanKind::kModel:
+    case PlanKind::kGroups:
+      return TransformerTable(plan);
+  }
+  return "";
 }
 
 }  // namespace meshwright
