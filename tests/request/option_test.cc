@@ -93,12 +93,14 @@ TEST(Option, TheTableAsJson) {
   const Json table = OptionsJson(Rows(v));
   ASSERT_EQ(table.size(), 9u);  // not what is printed
   EXPECT_EQ(table[0], Json::parse(R"({"name": "text", "type": "text", "unit": "", "words": [],
-                                      "required": false, "help": "a text", "default": "usual"})"));
+                                      "known": [], "path": false, "required": false, "group": "",
+                                      "help": "a text", "default": "usual"})"));
   EXPECT_EQ(table[4]["type"], "integer");
   EXPECT_EQ(table[4]["most"], 9);
   EXPECT_FALSE(table[4].contains("default"));
   EXPECT_FALSE(table[4].contains("output"));
   EXPECT_EQ(table[8]["output"], true);
+  EXPECT_EQ(table[8]["path"], true);
 }
 
 }  // namespace

@@ -96,6 +96,11 @@ absl::StatusOr<std::vector<StageFile>> StagesToEmit(const PipelinedProgram& plan
       "; without --pipeline it is written as one"));
 }
 
+bool CanBeStopped(const PlanningRequest& request) {
+  return !std::holds_alternative<GroupsRequest>(request) &&
+         !std::holds_alternative<FasopRequest>(request);
+}
+
 absl::StatusOr<PlanAnswer> AskPlanner(PlanningRequest request, PlanningHooks hooks) {
   return std::visit(Planner{std::move(hooks)}, request);
 }

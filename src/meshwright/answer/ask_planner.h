@@ -32,9 +32,12 @@ absl::StatusOr<std::vector<StageFile>> StagesToEmit(const PipelinedProgram& plan
 
 // What those who wait may want; either may be null.
 struct PlanningHooks {
-  std::function<void(const ProgramProgress&)> progress;  // of programs
-  std::function<bool()> stop;                            // of programs, and of models on one type
+  std::function<void(const ProgramProgress&)> progress;  // called by planners of programs
+  std::function<bool()> stop;                            // see CanBeStopped
 };
+
+// Whether the request's planner asks `stop`: those of programs, and of models on one type.
+bool CanBeStopped(const PlanningRequest& request);
 
 // Errors: those of the planner; that nothing fits (resource exhausted; the message says what
 // would).

@@ -50,10 +50,12 @@ absl::StatusOr<std::string> RunCalibrationWorker(const std::string& named) {
 
 Options CalibrateOptionRows(CalibrateAsked& asked) {
   return {
-      {"from", &asked.from,
-       "measurements: CSV of op,group,bytes_or_flops,dtype,usec; - for standard input"},
+      {"from",
+       &asked.from,
+       "measurements: CSV of op,group,bytes_or_flops,dtype,usec; - for standard input",
+       {.path = true}},
       {"run", &asked.run, "measure on the GPUs of this machine, with JAX"},
-      {"worker", &asked.worker, "the Python program that --run starts"},
+      {"worker", &asked.worker, "the Python program that --run starts", {.path = true}},
       {"device", &asked.device, "device type that was measured"},
       {"output",
        &asked.output,

@@ -9,20 +9,22 @@
 namespace meshwright {
 
 Options ExplainOptionRows(ExplainAsked& asked) {
-  return {
-      {"tensor",
-       &asked.tensor,
-       "the placement of every parameter, output or instruction of this name (* and ? match "
-       "any characters, {0..3,7} these numbers), who makes it and who moves it",
-       {.excludes = {"parameters"}}},
-      {"parameters", &asked.parameters, "the placement of every parameter"},
-      {"why-not",
-       &asked.why_not,
-       "NAME=SPEC as --fix of `meshwright plan`: what it would cost to shard NAME like SPEC, "
-       "everything else planned anew; of a pipeline the stages that have the parameter NAME; "
-       "of a model degrees like tp=4,pp=2; repeatable",
-       {.excludes = {"tensor", "parameters"}}},
-      {"program", &asked.program, "with --why-not: the program, if it is not where the plan says"}};
+  return {{"tensor",
+           &asked.tensor,
+           "the placement of every parameter, output or instruction of this name (* and ? match "
+           "any characters, {0..3,7} these numbers), who makes it and who moves it",
+           {.excludes = {"parameters"}}},
+          {"parameters", &asked.parameters, "the placement of every parameter"},
+          {"why-not",
+           &asked.why_not,
+           "NAME=SPEC as --fix of `meshwright plan`: what it would cost to shard NAME like SPEC, "
+           "everything else planned anew; of a pipeline the stages that have the parameter NAME; "
+           "of a model degrees like tp=4,pp=2; repeatable",
+           {.excludes = {"tensor", "parameters"}}},
+          {"program",
+           &asked.program,
+           "with --why-not: the program, if it is not where the plan says",
+           {.path = true}}};
 }
 
 absl::StatusOr<Explanation> Explain(const Plan& plan, const ExplainAsked& asked,

@@ -27,27 +27,27 @@ namespace {
 std::vector<std::string> Inputs(const PlanningCommand& command) {
   std::vector<std::string> inputs = absl::StrSplit(command.asked.cluster, '+');
   inputs.push_back(command.subject);
-  for (const std::string* path : {&command.asked.db, &command.asked.profile}) {
-    if (!path->empty()) inputs.push_back(*path);
+  for (const Option& row : command.rows) {
+    if (!row.path) continue;
+    if (const auto* const path = std::get_if<std::string*>(&row.value); path != nullptr) {
+      if (!(*path)->empty()) inputs.push_back(**path);
+    } else {
+      const auto& paths = *std::get<std::vector<std::string>*>(row.value);
+      inputs.insert(inputs.end(), paths.begin(), paths.end());
+    }
   }
-  for (const auto* paths : {&command.asked.fix_files, &command.asked.rule_files})
-    inputs.insert(inputs.end(), paths->begin(), paths->end());
   return inputs;
 }
 
 // The answer, with a line of progress or until an interrupt, as the kind of planning has it.
 absl::StatusOr<PlanAnswer> Ask(const PlanningCommand& command, PlanningRequest request) {
-  const bool of_program = std::holds_alternative<ProgramRequest>(request);
   const bool of_model = std::holds_alternative<ModelRequest>(request);
   PlanningHooks hooks;
-  std::optional<ProgressLine> line;
-  const bool shows = command.progress || (!command.quiet && isatty(STDERR_FILENO) != 0);
-  if (of_program && shows) {
-    line.emplace();
-    hooks.progress = [&line](const ProgramProgress& progress) { line->Show(progress); };
-  }
+  ProgressLine line;
+  if (command.progress || (!command.quiet && isatty(STDERR_FILENO) != 0))
+    hooks.progress = [&line](const ProgramProgress& progress) { line.Show(progress); };
   std::optional<Interruption> interruption;
-  if (of_program || of_model || std::holds_alternative<SweepRequest>(request)) {
+  if (CanBeStopped(request)) {
     interruption.emplace();
     hooks.stop = [&interruption] { return interruption->Requested(); };
   }

@@ -181,9 +181,12 @@ Json OptionsJson(const Options& options) {
     if (IsOfTheTerminal(option)) continue;
     Json row = {{"name", option.name},         {"type", kTypes[option.value.index()]},
                 {"unit", option.unit},         {"words", option.words},
-                {"required", option.required}, {"help", option.help}};
+                {"known", option.known},       {"path", option.path || option.output},
+                {"required", option.required}, {"group", option.group},
+                {"help", option.help}};
     if (HasDefault(option))
       std::visit([&](const auto* value) { row["default"] = *value; }, option.value);
+    if (option.kinds != 0) row["kinds"] = option.kinds;
     if (option.output) row["output"] = true;
     if (option.least > 0) row["least"] = option.least;
     if (std::isfinite(option.most)) row["most"] = option.most;

@@ -32,6 +32,8 @@ struct OptionRules {
   std::string unit = "";  // that a plain number in a text counts: "bytes"; empty: no number
   double least = 0, most = std::numeric_limits<double>::infinity();  // of numbers
   std::vector<std::string> words = {};  // the only texts that are taken; empty: any
+  std::vector<std::string> known = {};  // the same where whoever reads the text checks it
+  bool path = false;                    // of texts: names a file or folder that is read
   std::string needs = "";               // another option, without which this one says nothing
   std::vector<std::string> excludes = {};
   bool required = false;
@@ -67,7 +69,8 @@ absl::StatusOr<GivenOptions> ReadOptions(std::string_view text, const Options& o
 
 // Every option but those that say what is printed, as JSON: "name", "type" ("text", "texts",
 // "integer", "number", "flag"), "unit", "default" (absent: none), "least" and "most" where there
-// are any, "words", "required", "help"; "output": true of files to be written.
+// are any, "words", "known", "required", "group", "help"; "path": true of names of files and
+// folders, "output" of those to be written; "kinds" where planning has several.
 Json OptionsJson(const Options& options);
 
 // What a command line says so that `options`, whose rows are those of `usual` in the same order,

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/framework.h"
 #include "meshwright/inter/layers/layers.h"
 #include "meshwright/inter/schedule/schedule.h"
@@ -22,6 +24,20 @@ std::string Names(const Table& table, Text text) {
   return absl::StrJoin(table, ", ", [&](std::string* out, const auto& row) {
     StrAppend(out, row.name, " (", text(row), ")");
   });
+}
+
+template <typename Enum>
+std::vector<std::string> WordsOrAuto() {
+  std::vector<std::string> words = {"auto"};
+  words.insert(words.end(), kWords<Enum>.begin(), kWords<Enum>.end());
+  return words;
+}
+
+std::vector<std::string> FrameworkNames() {
+  std::vector<std::string> names;
+  for (const transformer::Framework& row : transformer::FrameworkTable())
+    names.emplace_back(row.name);
+  return names;
 }
 
 // What programs and models are asked alike, in the words of `estimate`.
@@ -49,12 +65,12 @@ Options CommonRows(AskedOptions& a) {
       {"fix-file",
        &a.fix_files,
        "file with one NAME=SPEC a line, # comments",
-       {.kinds = kPrograms}},
+       {.kinds = kPrograms, .path = true}},
       {"rules",
        &a.rule_files,
        "file with the sharding rules and costs of calls that a program makes of other kernels, one "
        "a line, # comments; `meshwright ops PROGRAM` begins one",
-       {.kinds = kPrograms}},
+       {.kinds = kPrograms, .path = true}},
       {"threads",
        &a.threads,
        "threads of the search",
@@ -93,7 +109,7 @@ Options ProgramRows(AskedOptions& a) {
        &a.db,
        "profile database of `meshwright profile`: what was measured of the program's "
        "segments goes before what is predicted of them",
-       {.kinds = kProfiled}},
+       {.kinds = kProfiled, .path = true}},
       {"db-environment",
        &a.db_environment,
        "number of the environment in that database whose measurements count (see `db "
@@ -154,7 +170,7 @@ Options ModelRows(AskedOptions& a) {
       {"dtype",
        &a.dtype,
        "type of matmuls: bf16, fp16, fp8, mxfp8, nvfp4 or f32 (TF32 where the device has it)",
-       {.kinds = kAllButFasop}},
+       {.kinds = kAllButFasop, .known = absl::StrSplit(transformer::PrecisionNames(), ", ")}},
       {"top",
        &a.top,
        "how many of the best to list",
@@ -163,12 +179,12 @@ Options ModelRows(AskedOptions& a) {
        &a.objective,
        "what is best: the least time; gpus, the fewest that it fits on; memory; or, with "
        "prices, cost",
-       {.kinds = kAllButFasop}},
+       {.kinds = kAllButFasop, .known = {"time", "gpus", "memory", "cost"}}},
       {"tp",
        &a.tensor,
        "kind of tensor parallelism; 1d: over outputs; 2d: SUMMA on a grid; seqp: heads "
        "over tp and the sequence over cp, with gathered keys; auto: any",
-       {.kinds = kOneCluster}},
+       {.kinds = kOneCluster, .known = {"1d", "2d", "seqp", "auto"}}},
       {"launchable",
        &a.launchable,
        "only what `export` writes launches for, to one target at least: GPUs numbered in "
@@ -188,7 +204,7 @@ Options ModelRows(AskedOptions& a) {
            Names(transformer::FrameworkTable(),
                  [](const transformer::Framework& row) { return row.summary; }),
            "; without it what --for names, else megatron"),
-       {.kinds = kModel | kGroups}},
+       {.kinds = kModel | kGroups, .known = FrameworkNames()}},
       {"release",
        &a.release,
        "release of the framework: of Megatron-LM and NeMo the year and month of NVIDIA's "
@@ -200,20 +216,22 @@ Options ModelRows(AskedOptions& a) {
        "what computes attention: eager (scores go through memory), flash, flash2 or cudnn; auto: "
        "as "
        "the framework's release",
-       {.kinds = kModel | kGroups}},
+       {.kinds = kModel | kGroups, .known = WordsOrAuto<transformer::AttentionKernel>()}},
       {"grads",
        &a.gradients,
        "type that gradients are kept and summed in: f32 or bf16; auto: as the framework",
-       {.kinds = kAllButFasop}},
+       {.kinds = kAllButFasop, .known = {"auto", "f32", "bf16"}}},
       {"moments",
        &a.moments,
        "type of Adam's moments: f32 or bf16; auto: as the framework",
-       {.kinds = kAllButFasop}},
+       {.kinds = kAllButFasop, .known = {"auto", "f32", "bf16"}}},
       {"loss",
        &a.loss,
        "loss: f32; fused (one kernel makes the gradient of the logits in place); chunked (of "
        "some tokens at once, as Liger's); auto: as the framework",
-       {.kinds = kAllButFasop, .excludes = {"fused-loss"}}},
+       {.kinds = kAllButFasop,
+        .known = WordsOrAuto<transformer::Loss>(),
+        .excludes = {"fused-loss"}}},
       {"fused-loss", &a.fused_loss, "the same as --loss fused", {.kinds = kAllButFasop}},
       {"mtp",
        &a.mtp,
@@ -279,7 +297,7 @@ Options ModelRows(AskedOptions& a) {
        &a.profile,
        "measured layer times as CSV (gpu, tp, layer_id, forward_seconds), in place of the "
        "model's",
-       {.kinds = kGroups}},
+       {.kinds = kGroups, .path = true}},
       {"plot",
        &a.plot_path,
        "write a Vega-Lite chart here: of --pareto time and cost of all choices of nodes, "
