@@ -41,7 +41,8 @@ TEST(CheckDegreesTest, SaysWhatStagesThereMayBe) {
   EXPECT_THAT(
       FixError("pp=99"),
       testing::AllOf(HasSubstr("--fix: pp=99 is not possible over 1x4 "),
-                     HasSubstr(" has 8 layers, and a stage one at least); valid are 1 to 8")));
+                     HasSubstr(" has 8 layers, and a stage one at least but for the first and the "
+                               "last); valid are 1 to 10")));
   EXPECT_THAT(FixError("pp=7,tp=2"),
               HasSubstr("hold at most 6 stages with the other fixes, each of which lies on nodes "
                         "of one group); valid are 1 to 6"));

@@ -33,7 +33,7 @@ double PlainPooledSeconds(const std::vector<StagePool>& pools, const Pipelines& 
   for (const StagePool& pool : pools) speed += pool.speed;
   const auto factor = [&](int64_t stages) {
     return micro_batches - 1 -
-           share * static_cast<double>(std::min(pipelines.micro_batches, stages) - 1);
+           share * static_cast<double>(std::min(pipelines.micro_batches - 1, stages));
   };
   double least = std::numeric_limits<double>::infinity();
   int64_t last = 0, first = 0;
@@ -44,7 +44,7 @@ double PlainPooledSeconds(const std::vector<StagePool>& pools, const Pipelines& 
     }
     const auto slowest = [&](int64_t count) {
       const double p = static_cast<double>(count);
-      if (count > pipelines.micro_batches || pipelines.micro_batches == 1) return layers / speed;
+      if (count >= pipelines.micro_batches) return layers / speed;
       const double with = std::clamp(speed * pools[0].layer_seconds, 1.0, p);
       return layers / speed * 2 /
              (1 + (micro_batches - 1 - share * (p - 1)) / (micro_batches - 1 - share * (p - with)));

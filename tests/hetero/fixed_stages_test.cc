@@ -94,6 +94,9 @@ TEST(HeteroFixedStages, Errors) {
   EXPECT_EQ(error("layers=2-3-1,order=a100-40g+a100-40g+v100"), "");
   EXPECT_EQ(problem.fixes.pp, 3);
   EXPECT_EQ(problem.stage_groups, (std::vector<size_t>{0, 0, 1}));
+  EXPECT_EQ(error("layers=0-3-3-0"), "");
+  EXPECT_THAT(error("layers=3-0-3"), HasSubstr("layers=3-0-3 has a stage without a layer that is "
+                                               "neither the first nor the last"));
   EXPECT_THAT(error("layers=2-3-2"), HasSubstr("layers=2-3-2 is 7 layers, but small has 6"));
   EXPECT_THAT(error("order=v100+t4"),
               HasSubstr("order: found \"t4\", expected groups of the cluster: a100-40g, v100"));

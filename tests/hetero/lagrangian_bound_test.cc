@@ -54,7 +54,7 @@ TEST(LagrangianBoundTest, HasRoomForEveryPlan) {
       const FamilySpace::Choice choice = {family.zero, family.recompute};
       const AnyLanes any = LanesOf(space, family.together(), choice);
       const Costs all = space.CostsOfAny(any.stage_classes, choice);
-      LagrangianBound slack(groups, all, 1, space.layers());
+      LagrangianBound slack(groups, all, 1, space.most_stages());
       std::vector<size_t> stage_classes;
       for (size_t stage_class = 0; stage_class < family.degrees.size(); ++stage_class) {
         stage_classes.push_back(

@@ -120,23 +120,29 @@ inline bool HaveNodes(const Costs& costs, const std::vector<int64_t>& stages) {
 }
 
 // All ways to put stages of `costs`' stage classes one behind the other and to deal layers out to
-// them; `visit` gets those that fit.
+// them; the first and the last may have none. `visit` gets those that fit.
 template <typename Visit>
 void ForEachPlan(const Costs& costs, std::vector<Stage>& reversed, std::vector<int64_t>& used,
                  int64_t layers, const Visit& visit) {
-  if (layers == 0) {
-    visit(std::vector<Stage>(reversed.rbegin(), reversed.rend()));
-    return;
-  }
+  const bool last = reversed.empty();
+  const int64_t in_flight =
+      std::min(costs.micro_batches(), static_cast<int64_t>(reversed.size()) + 1);
+  const auto put = [&](size_t stage_class, int64_t n, bool first, const auto& then) {
+    const StageContent content = {layers - n, n, first, last};
+    if (costs.CellAt(stage_class, content).most_in_flight < in_flight) return;
+    reversed.push_back({static_cast<int32_t>(stage_class), static_cast<int32_t>(n)});
+    then();
+    reversed.pop_back();
+  };
   for (size_t stage_class = 0; stage_class < costs.stage_classes(); ++stage_class) {
     ++used[stage_class];
-    for (int64_t n = 1; n <= layers && HaveNodes(costs, used); ++n) {
-      const int64_t in_flight =
-          std::min(costs.micro_batches(), static_cast<int64_t>(reversed.size()) + 1);
-      if (costs.CellAt(stage_class, layers - n, n).most_in_flight < in_flight) continue;
-      reversed.push_back({static_cast<int32_t>(stage_class), static_cast<int32_t>(n)});
-      ForEachPlan(costs, reversed, used, layers - n, visit);
-      reversed.pop_back();
+    if (HaveNodes(costs, used)) {
+      put(stage_class, layers, /*first=*/true,
+          [&] { visit(std::vector<Stage>(reversed.rbegin(), reversed.rend())); });
+      for (int64_t n = last ? 0 : 1; n <= layers; ++n) {
+        put(stage_class, n, /*first=*/false,
+            [&] { ForEachPlan(costs, reversed, used, layers - n, visit); });
+      }
     }
     --used[stage_class];
   }

@@ -26,7 +26,7 @@ constexpr int64_t kMostStageLayers = int64_t{1} << 20;
 absl::Status ParseStageLayers(std::string_view text, std::vector<int64_t>& layers) {
   for (const absl::string_view part : absl::StrSplit(ToAbsl(text), '-')) {
     int64_t count = 0;
-    if (!absl::SimpleAtoi(part, &count) || count < 1 || count > kMostStageLayers) {
+    if (!absl::SimpleAtoi(part, &count) || count < 0 || count > kMostStageLayers) {
       layers.clear();
       return WrongValue(kLayersKey, text, "the layers of each stage, like 5-7-6-6");
     }

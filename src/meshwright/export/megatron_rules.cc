@@ -167,9 +167,10 @@ void CheckMegatronPipeline(const ModelLaunch& launch, const Configuration& c, Fi
                    "schedules: Megatron runs 1f1b and interleaved pipelines, not zero-bubble ones");
   findings.Require((c.virtual_stages > 1) == (c.schedule == PipelineKind::kInterleaved),
                    "rule 11: an interleaved pipeline has 2 virtual stages or more, others have 1");
-  findings.Require(KindOfSplit(launch.model, c) != LayerSplit::Kind::kImpossible, "rule 8: pp ",
-                   c.pp, " x ", c.virtual_stages, " virtual stages are more than the ",
-                   launch.model.layers(), " layers");
+  const bool possible = launch.over_groups.has_value() ||
+                        KindOfSplit(launch.model, c) != LayerSplit::Kind::kImpossible;
+  findings.Require(possible, "rule 8: pp ", c.pp, " x ", c.virtual_stages,
+                   " virtual stages are more than the ", launch.model.layers(), " layers");
   if (c.virtual_stages == 1) return;
   findings.Require(c.pp > 1, "rule 11: virtual stages need pp of at least 2");
   const int64_t micro_batches = launch.MicroBatches(c);

@@ -21,9 +21,9 @@ BlockMaker::BlockMaker(const Problem& problem, const CostParameters& parameters)
   copies_ = problem.model.head.tied || problem.model.mtp.modules > 0;
 }
 
-GroupCost BlockMaker::Stage(const Blocks& blocks, int64_t first, int64_t count,
+GroupCost BlockMaker::Stage(const Blocks& blocks, const StageContent& content,
                             const GroupCost* measured_layers) const {
-  const bool begins = first == 0, ends = first + count == layers();
+  const auto [first, count, begins, ends] = content;
   const MultiTokenPrediction& mtp = problem_.model.mtp;
   GroupCost sum;
   if (!blocks.measured.empty()) {

@@ -47,10 +47,10 @@ class BlockMaker {
   // `degrees` are those of one of the family's stage classes on the group.
   Blocks Make(size_t group, const Family& family, const StageDegrees& degrees);
 
-  // The cost of layers [first, first + count), embedding and head included: digit for digit what
-  // StageCosts has for a pipeline group of these. `measured_layers`: the sum of these layers alone,
-  // for blocks that are measured, where the caller has it.
-  GroupCost Stage(const Blocks& blocks, int64_t first, int64_t count,
+  // The cost of a stage: digit for digit what StageCosts has for a pipeline group of the same.
+  // `measured_layers`: the sum of its layers alone, for blocks that are measured, where the caller
+  // has it.
+  GroupCost Stage(const Blocks& blocks, const StageContent& content,
                   const GroupCost* measured_layers = nullptr) const;
   // Parameters that the first and the last of several stages both have.
   double TiedParameters(const Blocks& blocks) const {

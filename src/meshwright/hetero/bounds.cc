@@ -3,9 +3,10 @@
 // or more, with w stages behind it, makes a step take at least the work of one micro-batch and (M -
 // 1) t - u F (schedule.h), u = min(w, M - 1), and M t in any case; w is less than the number
 // of stages and F at most a known share of t. A larger t costs more in these terms and lets more
-// layers lie on fast stage classes, so that the least over all t counts; every stage has at least
-// one layer. Memory bounds how many layers stages hold by how many are behind them, and so have
-// micro-batches in flight. What a step of less than T leaves each place: places.cc.
+// layers lie on fast stage classes, so that the least over all t counts; every stage but the first
+// and the last has at least one layer. Memory bounds how many layers stages hold by how many are
+// behind them, and so have micro-batches in flight. What a step of less than T leaves each place:
+// places.cc.
 
 #include "meshwright/hetero/bounds.h"
 
@@ -43,7 +44,7 @@ Bounds::Bounds(const Costs& costs) : costs_(costs) {
   std::vector<double> alone(layers, kNever);  // by layer: the least that it adds to a stage
   // By stage class and micro-batches in flight: the most layers of a stage, wherever it begins.
   std::vector<std::vector<int64_t>> most_held(costs.stage_classes(),
-                                              std::vector<int64_t>(layers + 1));
+                                              std::vector<int64_t>(MostStages(layers) + 1));
   ReadCells(&most_held, &alone);
   MakeHeld(&most_held);
   const double micro_batches = static_cast<double>(costs.micro_batches());
@@ -70,33 +71,43 @@ Bounds::Bounds(const Costs& costs) : costs_(costs) {
   }
   std::sort(fastest_.begin(), fastest_.end(),
             [&](size_t a, size_t b) { return least_layer_[a] < least_layer_[b]; });
-  least_work_.assign(layers + 1, 0);
-  for (int64_t i = 0; i < layers; ++i) least_work_[i + 1] = least_work_[i] + alone[i];
+  layer_work_.assign(layers + 1, 0);
+  for (int64_t i = 0; i < layers; ++i) layer_work_[i + 1] = layer_work_[i] + alone[i];
 }
 
 void Bounds::ReadCells(std::vector<std::vector<int64_t>>* most_held, std::vector<double>* alone) {
   const int64_t layers = costs_.layers();
-  least_update_ = kNever;
+  least_update_ = least_embedding_ = least_head_ = kNever;
   for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
     LeastStage& least = least_.emplace_back();
     least.both.assign(layers + 1, kNever);
     least.update.assign(layers + 1, kNever);
     least.both[0] = least.update[0] = 0;
     if (costs_.slots(stage_class) == 0) continue;
-    for (int64_t first = 0; first < layers; ++first) {
-      for (int64_t count = 1; first + count <= layers; ++count) {
-        const Cell& cell = costs_.CellAt(stage_class, first, count);
+    // Of embedding, layers and head, counted through, as the table lists them.
+    for (int64_t first = 0; first < layers + 2; ++first) {
+      StageContent content = {std::max<int64_t>(0, first - 1), 0, first == 0, false};
+      for (int64_t last = first; last < layers + 2; ++last) {
+        content.ends = last == layers + 1;
+        content.layers += last > 0 && !content.ends ? 1 : 0;
+        const Cell& cell = costs_.CellAt(stage_class, content);
         if (cell.most_in_flight == 0) break;
-        least.both[count] = std::min(least.both[count], cell.both());
-        least.update[count] = std::min(least.update[count], cell.update);
-        int64_t& held = (*most_held)[stage_class][cell.most_in_flight];
-        held = std::max(held, count);
         if (cell.both() > 0) {
           forward_share_ = std::max(forward_share_, cell.forward / cell.both());
           least_forward_share_ = std::min(least_forward_share_, cell.forward / cell.both());
         }
-        if (count == 1) (*alone)[first] = std::min((*alone)[first], cell.both());
-        if (first == 0) least_update_ = std::min(least_update_, cell.update);
+        if (content.begins) least_update_ = std::min(least_update_, cell.update);
+        const int64_t count = content.layers;
+        if (count == 0) {
+          double& end = content.begins ? least_embedding_ : least_head_;
+          end = std::min(end, cell.both());
+          continue;
+        }
+        least.both[count] = std::min(least.both[count], cell.both());
+        least.update[count] = std::min(least.update[count], cell.update);
+        int64_t& held = (*most_held)[stage_class][cell.most_in_flight];
+        held = std::max(held, count);
+        if (first == last) (*alone)[content.first] = std::min((*alone)[content.first], cell.both());
       }
     }
   }
@@ -104,11 +115,12 @@ void Bounds::ReadCells(std::vector<std::vector<int64_t>>* most_held, std::vector
 
 void Bounds::MakeHeld(std::vector<std::vector<int64_t>>* most_held) {
   const int64_t layers = costs_.layers();
-  held_.assign(costs_.stage_classes() + 1, std::vector<int64_t>(layers + 1));
+  const int64_t stages = MostStages(layers);
+  held_.assign(costs_.stage_classes() + 1, std::vector<int64_t>(stages + 1));
   for (std::vector<int64_t>& held : *most_held) {
-    for (int64_t i = layers; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
+    for (int64_t i = stages; i-- > 1;) held[i] = std::max(held[i], held[i + 1]);
   }
-  for (int64_t behind = 0; behind < layers; ++behind) {
+  for (int64_t behind = 0; behind < stages; ++behind) {
     const int64_t in_flight = std::min(costs_.micro_batches(), behind + 1);
     int64_t best = 0;
     for (size_t stage_class = 0; stage_class < costs_.stage_classes(); ++stage_class) {
@@ -143,7 +155,7 @@ size_t Bounds::LeastEnough(const StageCounts& stages, int64_t layers, size_t val
 
 bool Bounds::MayFit(const StageCounts& stages, int64_t layers, int64_t behind) const {
   // A stage class's stages hold the most if they are the last ones.
-  const int64_t most = costs_.layers();
+  const int64_t most = MostStages(costs_.layers());
   const auto held = [&](size_t stage_class, int64_t count) {
     const std::vector<int64_t>& sums = held_[stage_class];
     return sums[std::min(most, behind + count)] - sums[std::min(most, behind)];
@@ -156,16 +168,21 @@ bool Bounds::MayFit(const StageCounts& stages, int64_t layers, int64_t behind) c
   return each >= layers && held(costs_.stage_classes(), open) >= layers;
 }
 
-double Bounds::LeastSum(const StageCounts& stages, int64_t layers, size_t value) const {
-  int64_t open = layers;
+double Bounds::LeastSum(const StageCounts& stages, int64_t layers, int64_t behind,
+                        size_t value) const {
+  // Stages without a layer are at best of the slowest stage classes.
+  const int64_t all = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  int64_t with_layer = LeastLayersOf(all, behind), open = layers - with_layer;
+  StageCounts taken = {};
   double sum = 0;
   for (const size_t stage_class : fastest_) {
-    open -= stages[stage_class];
-    sum += static_cast<double>(stages[stage_class]) * least_layer_[stage_class];
+    taken[stage_class] = std::min(stages[stage_class], static_cast<int32_t>(with_layer));
+    with_layer -= taken[stage_class];
+    sum += static_cast<double>(taken[stage_class]) * least_layer_[stage_class];
   }
   for (const size_t stage_class : fastest_) {
-    const int64_t more =
-        std::min(open, int64_t{stages[stage_class]} * (most_layers_[stage_class][value] - 1));
+    const int64_t most = int64_t{stages[stage_class]} * most_layers_[stage_class][value];
+    const int64_t more = std::min(open, most - taken[stage_class]);
     if (more <= 0) continue;
     sum += static_cast<double>(more) * least_layer_[stage_class];
     open -= more;
@@ -190,7 +207,7 @@ double Bounds::LeastSends(const StageCounts& stages, int64_t open, bool decided)
 double Bounds::Seconds(const StageCounts& stages, int64_t layers,
                        const PipelineBound& behind) const {
   const int64_t open = std::accumulate(stages.begin(), stages.end(), int64_t{0});
-  if (open > layers || (open == 0 && layers > 0)) return kNever;
+  if (LeastLayersOf(open, behind.stages()) > layers || (open == 0 && layers > 0)) return kNever;
   if (!MayFit(stages, layers, behind.stages())) return kNever;
   const int64_t all = open + behind.stages();
   const double end =
@@ -200,7 +217,7 @@ double Bounds::Seconds(const StageCounts& stages, int64_t layers,
   if (slowest == values_.size()) return kNever;
   const double t = values_[slowest];
   const double least_sends = LeastSends(stages, open, behind.stages() > 0) - behind.least_send();
-  const double work = least_work_[layers];
+  const double work = LeastWork(layers, behind.stages());
   const double micro_batches = static_cast<double>(costs_.micro_batches());
   const double more =
       micro_batches - 1 -
@@ -208,17 +225,17 @@ double Bounds::Seconds(const StageCounts& stages, int64_t layers,
   double least = kNever;
   for (size_t value = slowest; value < values_.size(); ++value) {
     if (work + more * values_[value] >= least) break;
-    least =
-        std::min(least, std::max(work, LeastSum(stages, layers, value)) + more * values_[value]);
+    least = std::min(least, std::max(work, LeastSum(stages, layers, behind.stages(), value)) +
+                                more * values_[value]);
   }
   // A stage sends to a neighbour at least once a micro-batch.
   const double send = all > 1 ? costs_.least_send() : 0;
   double bound = std::max(work + least_sends + behind.seconds(), micro_batches * (t + send));
   // As the first stage lets micro-batches in.
   const int64_t rounds = (costs_.micro_batches() - 1) / all + 1;
-  bound =
-      std::max(bound, static_cast<double>(rounds) * (LeastSum(stages, layers, values_.size() - 1) +
-                                                     least_sends + behind.sum()));
+  bound = std::max(bound, static_cast<double>(rounds) *
+                              (LeastSum(stages, layers, behind.stages(), values_.size() - 1) +
+                               least_sends + behind.sum()));
   const double waits = micro_batches - static_cast<double>(std::min(all, costs_.micro_batches()));
   bound = std::max(bound, least + waits * send + least_sends + behind.sum());
   // Updates that end later than the first stage's.

@@ -96,8 +96,13 @@ class Bounds {
   size_t LeastLongest(const StageCounts& stages, int64_t layers) const {
     return LeastEnough(stages, layers, wholes_.size(), most_of_whole_);
   }
-  // Least sum of both passes of `layers` layers on `stages` stages, none longer than the value.
-  double LeastSum(const StageCounts& stages, int64_t layers, size_t value) const;
+  // Least sum of both passes of `layers` layers on `stages` stages before `behind` others, none
+  // longer than the value.
+  double LeastSum(const StageCounts& stages, int64_t layers, int64_t behind, size_t value) const;
+  // Both passes of all that stages with so many first layers have, with `behind` stages behind.
+  double LeastWork(int64_t layers, int64_t behind) const {
+    return layer_work_[layers] + least_embedding_ + (behind == 0 ? least_head_ : 0);
+  }
   // Seconds of sends between `open` open stages, and to the first of `decided` others.
   double LeastSends(const StageCounts& stages, int64_t open, bool decided) const;
 
@@ -120,7 +125,9 @@ class Bounds {
   // By stage class, then stages behind: layers that stages with up to so many behind them hold in
   // all; the last is of the best stage class for each.
   std::vector<std::vector<int64_t>> held_;
-  std::vector<double> least_work_;  // of so many first layers, wherever they lie
+  // Both passes of so many first layers, wherever they lie; and of the embedding and the head.
+  std::vector<double> layer_work_;
+  double least_embedding_ = 0, least_head_ = 0;
   std::vector<double> least_layer_;
   std::vector<size_t> fastest_;  // stage classes that can be used, by least_layer_
   double forward_share_ = 0, least_forward_share_ = 1, least_update_ = 0;

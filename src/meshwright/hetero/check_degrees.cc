@@ -101,15 +101,16 @@ std::string Reason(const Problem& problem, const Fixes& fixes) {
 
 absl::Status CheckStages(const Problem& problem, bool others, int64_t most) {
   const int64_t stages = *problem.fixes.pp, layers = problem.model.layers();
-  if (stages <= std::min(layers, most)) return absl::OkStatus();
+  if (stages <= std::min(MostStages(layers), most)) return absl::OkStatus();
   const std::string why =
-      stages > layers
-          ? absl::StrCat(problem.model.name, " has ", layers, " layers, and a stage one at least")
+      stages > MostStages(layers)
+          ? absl::StrCat(problem.model.name, " has ", layers,
+                         " layers, and a stage one at least but for the first and the last")
           : absl::StrCat("the nodes hold at most ", Counted(most, "stage"),
                          others ? " with the other fixes" : "",
                          ", each of which lies on nodes of one group");
   return NotPossible(problem, absl::StrCat("pp=", stages, " is not possible"), why,
-                     absl::StrCat("valid are 1 to ", std::min(layers, most)));
+                     absl::StrCat("valid are 1 to ", std::min(MostStages(layers), most)));
 }
 
 }  // namespace

@@ -92,6 +92,9 @@ Coster::LayerBounds Coster::BoundLayers(size_t group, const Family& family,
     bounds.seconds = std::min(bounds.seconds, add(*layer));
     bounds.update = std::min(bounds.update, blocks.UpdateSeconds(*layer));
   }
+  // Stages at the ends need no layer.
+  bounds.update = std::min(
+      {bounds.update, blocks.UpdateSeconds(blocks.embedding), blocks.UpdateSeconds(blocks.head)});
   add(blocks.embedding);
   add(blocks.head);
   return bounds;
@@ -117,27 +120,33 @@ StageTable Coster::MakeTable(size_t stage_class, const Family& family) {
   const int64_t layers = blocks_->layers(), per_node = nodes.cluster.devices_per_node;
   const Blocks blocks = blocks_->Make(group, family, degrees);
   StageTable table;
-  table.slots = blocks.usable ? std::min(Slots(nodes, degrees), layers) : 0;
+  table.slots = blocks.usable ? std::min(Slots(nodes, degrees), MostStages(layers)) : 0;
   table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
   table.nodes_per_stage = std::max<int64_t>(1, degrees.devices() / per_node);
   table.tied_bytes = problem_.framework.state.gradient_bytes * blocks_->TiedParameters(blocks);
   if (table.slots == 0) return table;
   table.fixed_seconds = blocks.coster->FixedSeconds();
-  table.cells.resize(layers * (layers + 1));
+  table.cells.resize((layers + 2) * (layers + 3));
   const std::optional<int64_t> budget = problem_.Budget(group);
   const int64_t micro_batches = problem_.workload.global_batch / degrees.together();
-  for (int64_t first = 0; first < layers; ++first) {
+  // Of embedding, layers and head, counted through.
+  for (int64_t first = 0; first < layers + 2; ++first) {
     GroupCost sum;
-    for (int64_t count = 1; first + count <= layers; ++count) {
-      AddBlocks(*blocks.layers[first + count - 1], 1, &sum);
-      const GroupCost stage = blocks_->Stage(blocks, first, count, &sum);
-      Cell& cell = table.cells[first * (layers + 1) + count];
+    StageContent content = {std::max<int64_t>(0, first - 1), 0, first == 0, false};
+    for (int64_t last = first; last < layers + 2; ++last) {
+      content.ends = last == layers + 1;
+      if (last > 0 && !content.ends) {
+        AddBlocks(*blocks.layers[last - 1], 1, &sum);
+        ++content.layers;
+      }
+      const GroupCost stage = blocks_->Stage(blocks, content, &sum);
+      Cell& cell = table.cells[Costs::Position(content, layers)];
       const PipelineStage passes = PassesOf(stage);
       cell.forward = passes.forward;
       cell.backward = passes.backward;
       cell.update = blocks.UpdateSeconds(stage);
       cell.most_in_flight = static_cast<int32_t>(
-          MostInFlight(blocks, stage, budget, std::min(micro_batches, layers)));
+          MostInFlight(blocks, stage, budget, std::min(micro_batches, MostStages(layers))));
       if (cell.most_in_flight == 0) break;  // more layers need more memory
     }
   }
@@ -240,7 +249,8 @@ Figures Coster::FiguresOf(const Plan& plan) {
     const StageDegrees& degrees = plan.family.degrees[stage.stage_class];
     const size_t group = plan.family.Group(stage.stage_class);
     const Blocks blocks = blocks_->Make(group, plan.family, degrees);
-    const GroupCost& cost = figures.costs[i] = blocks_->Stage(blocks, first, stage.layers);
+    const StageContent content = {first, stage.layers, i == 0, i + 1 == count};
+    const GroupCost& cost = figures.costs[i] = blocks_->Stage(blocks, content);
     PipelineStage& one = figures.stages[i];
     one = PassesOf(cost);
     one.update = blocks.UpdateSeconds(cost);
@@ -274,7 +284,8 @@ double Seconds(const Costs& costs, const std::vector<Stage>& stages) {
   for (size_t i = stages.size(); i-- > 0;) {
     const Stage& stage = stages[i];
     first -= stage.layers;
-    const Cell& cell = costs.CellAt(stage.stage_class, first, stage.layers);
+    const StageContent content = {first, stage.layers, i == 0, i + 1 == stages.size()};
+    const Cell& cell = costs.CellAt(stage.stage_class, content);
     run[i] = {cell.forward, cell.backward, 0, cell.update};
     if (i + 1 < stages.size()) {
       const int32_t next = stages[i + 1].stage_class;

@@ -15,7 +15,7 @@
 
 namespace meshwright::transformer::hetero {
 
-// The cost of a stage of `layers` layers from `first` on, on a group.
+// The cost of a stage on a group.
 struct Cell {
   double forward = 0, backward = 0, update = 0;
   int32_t most_in_flight = 0;  // micro-batches whose activations fit; 0: not even one
@@ -24,12 +24,12 @@ struct Cell {
 
 // All stages that a group may have with one choice of degrees.
 struct StageTable {
-  int64_t slots = 0;            // stages that it has nodes for, at most one a layer
+  int64_t slots = 0;            // stages that it has nodes for, at most MostStages
   int64_t per_node = 1;         // 1 if a stage takes whole nodes
   int64_t nodes_per_stage = 1;  // 1 if a stage is part of one
   double tied_bytes = 0;        // of gradients that the first and the last stage add up, a device
   double fixed_seconds = 0;     // of a step
-  std::vector<Cell> cells;
+  std::vector<Cell> cells;      // by Costs::Position
 };
 
 // Costs of one family.
@@ -53,9 +53,16 @@ class Costs {
   // Nodes that so many stages of a stage class take.
   int64_t Nodes(size_t stage_class, int64_t stages) const;
 
-  // first + layers at most layers(); slots(stage class) at least 1.
-  const Cell& CellAt(size_t stage_class, int64_t first, int64_t layers) const {
-    return tables_[stage_class]->cells[first * (layers_ + 1) + layers];
+  // slots(stage class) at least 1; the content is not empty.
+  const Cell& CellAt(size_t stage_class, const StageContent& content) const {
+    return tables_[stage_class]->cells[Position(content, layers_)];
+  }
+  // Of a model of `layers` layers: embedding, layers and head are counted through, and cells listed
+  // by the first of a stage and how many it has.
+  static int64_t Position(const StageContent& content, int64_t layers) {
+    const int64_t before = content.begins ? 0 : 1;
+    return (content.first + before) * (layers + 3) + content.layers + 1 - before +
+           (content.ends ? 1 : 0);
   }
   // Between a stage of stage class `from` and the next one of `to`, behind which `behind` stages of
   // the stage class `to` follow.

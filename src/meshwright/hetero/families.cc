@@ -1,7 +1,9 @@
 #include "meshwright/hetero/families.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "meshwright/base/infinity.h"
@@ -41,6 +43,16 @@ double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees) {
   const double price =
       std::min(group.on_demand_price.value_or(kInfinity), group.spot_price.value_or(kInfinity));
   return price < kInfinity ? price * static_cast<double>(degrees.devices()) : 0;
+}
+
+double MoreDollars(const std::vector<StageClass>& stage_classes, double cheapest) {
+  std::vector<double> more;
+  for (const StageClass& stage_class : stage_classes) {
+    more.push_back(stage_class.layer_dollars - cheapest);
+  }
+  if (std::ssize(more) <= kStagesWithoutLayer) return 0;
+  std::nth_element(more.begin(), more.end() - kStagesWithoutLayer, more.end());
+  return std::accumulate(more.begin(), more.end() - kStagesWithoutLayer, 0.0);
 }
 
 FamilySpace::FamilySpace(const Problem& problem, Coster& coster)
@@ -110,7 +122,7 @@ StageClass FamilySpace::StageClassOf(size_t group, const StageDegrees& degrees,
   stage_class.group = group;
   stage_class.degrees = degrees;
   const NodeGroup& nodes = problem_.cluster.groups[group];
-  stage_class.slots = std::min(Slots(nodes, degrees), layers_);
+  stage_class.slots = std::min(Slots(nodes, degrees), MostStages(layers_));
   const auto [known, is_new] =
       layer_bounds_.try_emplace({group, degrees, choice.zero, choice.recompute});
   if (is_new) {
@@ -134,11 +146,9 @@ void FamilySpace::Bound(const std::vector<StageClass>& stage_classes, FamilyReco
   for (const StageClass& stage_class : stage_classes)
     least_dollars = std::min(least_dollars, stage_class.layer_dollars);
   if (record->all_stage_classes) {
-    // A layer at least lies on each stage class, and a stage's nodes are paid for the whole step.
-    for (const StageClass& stage_class : stage_classes) {
-      others += stage_class.layer_dollars - least_dollars;
-      rate += stage_class.price_per_hour;
-    }
+    // A stage's nodes are paid for the whole step.
+    others = MoreDollars(stage_classes, least_dollars);
+    for (const StageClass& stage_class : stage_classes) rate += stage_class.price_per_hour;
     // The pipeline goes from stage class to stage class at least once for each but the first.
     double least = kInfinity;
     for (size_t a = 0; a < stage_classes.size(); ++a) {
@@ -153,7 +163,7 @@ void FamilySpace::Bound(const std::vector<StageClass>& stage_classes, FamilyReco
   const int64_t micro_batches =
       problem_.workload.global_batch / stage_classes.front().degrees.together();
   record->seconds = LeastFamilySeconds(problem_.cluster.groups, stage_classes,
-                                       {layers_, micro_batches, most_stages(), sends}) *
+                                       {layers_, micro_batches, most_with_layer(), sends}) *
                     (1 - kFamilyRounding);
   const double all = static_cast<double>(layers_) * least_dollars + others;
   record->dollars = std::max(static_cast<double>(micro_batches) * all * (1 - kFamilyRounding),

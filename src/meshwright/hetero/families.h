@@ -63,7 +63,11 @@ class FamilySpace {
   const Problem& problem() const { return problem_; }
   int64_t layers() const { return layers_; }
   int64_t least_stages() const { return problem_.fixes.pp.value_or(1); }
-  int64_t most_stages() const { return std::min(layers_, problem_.fixes.pp.value_or(layers_)); }
+  int64_t most_stages() const {
+    return std::min(MostStages(layers_), problem_.fixes.pp.value_or(MostStages(layers_)));
+  }
+  // Of these, those that have a layer at most.
+  int64_t most_with_layer() const { return std::min(layers_, most_stages()); }
 
  private:
   void Bound(const std::vector<StageClass>& stage_classes, FamilyRecord* record) const;
@@ -77,6 +81,10 @@ class FamilySpace {
   std::vector<Choice> choices_;
   std::map<std::tuple<size_t, StageDegrees, int, Recompute>, Coster::LayerBounds> layer_bounds_;
 };
+
+// What layers cost more a micro-batch than `cheapest` each, at least, where each of the stage
+// classes has a stage: two of these need no layer.
+double MoreDollars(const std::vector<StageClass>& stage_classes, double cheapest);
 
 // Dollars an hour of a stage at least: its share of nodes at the best price; 0 where none is known.
 double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees);

@@ -4,6 +4,9 @@
 // stages, so that W falls, and c t + W is convex in t and piecewise linear: the least is at its
 // corners.
 //
+// The p stages are those with a layer; one without may follow, whose forward passes are in F too,
+// so that u is min(p + 1, M) - 1.
+//
 // Only the sum v of the pools' speeds is known. Stage i takes t_i <= t and has a layer at least, so
 // its speed r_i is 1 / t_i or more; the speed that is not used is the sum of (t - t_i) r_i = v t -
 // L, L being the layers. Then with g_i = t - t_i the sum of g_i / (t - g_i) is at most v t - L, and
@@ -55,10 +58,10 @@ double WholeLayers(const std::vector<StageClass>& fastest, int64_t stages, int64
   }
 }
 
-// c of so many stages.
+// c of so many stages with a layer.
 double Factor(int64_t micro_batches, int64_t stages, double share) {
   return static_cast<double>(micro_batches - 1) -
-         share * static_cast<double>(std::min(micro_batches, stages) - 1);
+         share * static_cast<double>(std::min(micro_batches - 1, stages));
 }
 
 // Layers go to the fastest first: up to rate t - taken on each, which are in ascending order of
@@ -212,7 +215,7 @@ namespace {
 // the first stage's time over what it would be if all stages had as much, at least. As c_i is
 // convex in u_i, their mean is at most that of the largest and the least.
 double AheadOfEven(int64_t micro_batches, int64_t stages, double fastest, double share) {
-  if (stages > micro_batches || micro_batches == 1) return 1;
+  if (stages >= micro_batches) return 1;
   const double p = static_cast<double>(stages), with = std::clamp(fastest, 1.0, p);
   const double m = static_cast<double>(micro_batches - 1);
   return 2 / (1 + (m - share * (p - 1)) / (m - share * (p - with)));

@@ -13,7 +13,7 @@ namespace meshwright::transformer::hetero {
 struct StageClass {
   size_t group = 0;
   StageDegrees degrees;
-  int64_t slots = 0;         // stages, at most one a layer, if it has all nodes of its group
+  int64_t slots = 0;         // stages, at most MostStages, if it has all nodes of its group
   double layer_seconds = 0;  // of both passes of the fastest layer
   double layer_dollars = 0;
   double price_per_hour = 0;                     // of the nodes of one stage, at least
@@ -26,8 +26,8 @@ struct StageClass {
 // Common figures of the pipelines.
 struct Pipelines {
   int64_t layers = 0, micro_batches = 0;
-  int64_t most_stages = 0;
-  double sends = 0;  // of a micro-batch, there and back, at least
+  int64_t most_stages = 0;  // with a layer; beside them there may be one at either end without
+  double sends = 0;         // of a micro-batch, there and back, at least
 };
 
 // Some stages that together deal with `speed` layers in a second at most, none of them with a layer

@@ -106,7 +106,7 @@ class FamilyChooser {
         }
       }
     }
-    pooled_.emplace(Pipelines{space.layers(), micro_batches_, most_stages_}, share);
+    pooled_.emplace(Pipelines{space.layers(), micro_batches_, space.most_with_layer()}, share);
   }
 
   void Run(int64_t* effort) {
@@ -133,11 +133,9 @@ class FamilyChooser {
     if (all <= 0) return;
     double least_seconds = work_ / all * kRounding;
     const double cheapest = std::min(dollars, cheapest_[group]);
-    double others = 0, rate = 0;  // as in Bound
-    for (const StageClass& stage_class : stage_classes_) {
-      others += stage_class.layer_dollars - cheapest;
-      rate += stage_class.price_per_hour;
-    }
+    const double others = MoreDollars(stage_classes_, cheapest);
+    double rate = 0;  // as in Bound
+    for (const StageClass& stage_class : stage_classes_) rate += stage_class.price_per_hour;
     double least_dollars =
         (work_ * cheapest + static_cast<double>(micro_batches_) * others) * kRounding;
     if (!sinks_.useful(least_seconds, least_dollars)) return;

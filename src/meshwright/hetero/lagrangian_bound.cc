@@ -13,7 +13,8 @@
 //
 //   W >= r L - sum over groups q N - sum over w of the most of (r - t(i)) n - q c(i)
 //
-// over degrees i and 1 <= n <= n(i, w). More work leaves stages less time, and so less slack.
+// over degrees i and n <= n(i, w), at least 1 but at the ends. More work leaves stages less time,
+// and so less slack.
 
 #include "meshwright/hetero/lagrangian_bound.h"
 
@@ -76,7 +77,7 @@ bool LagrangianBound::AdjustMultipliers(const Pipeline& pipeline,
       size_t taken = 0;
       for (const size_t stage_class : stage_classes) {
         const int32_t n = pipeline.most[stage_class][place];
-        if (n == 0) continue;
+        if (n < LeastLayers(pipeline.stages - 1 - place, place)) continue;
         const double worth = n - (*multipliers)[costs_.Group(stage_class)] * nodes_[stage_class];
         if (worth > most) {
           most = worth;
@@ -128,10 +129,11 @@ double LagrangianBound::LeastPasses(const Pipeline& pipeline) const {
       size_t taken = 0;
       int32_t held = 0;
       for (const size_t stage_class : all_) {
+        const int64_t least = LeastLayers(pipeline.stages - 1 - place, place);
         int32_t n = pipeline.most[stage_class][place];
-        if (n == 0) continue;
+        if (n < least) continue;
         const double each = layer_price - bounds_.LeastLayer(stage_class);
-        if (each < 0) n = 1;
+        if (each < 0) n = static_cast<int32_t>(least);
         const double worth =
             n * each - multipliers[costs_.Group(stage_class)] * nodes_[stage_class];
         if (worth > most) {
@@ -196,8 +198,9 @@ bool LagrangianBound::SetCutoff(double cutoff) {
       const size_t group = costs_.Group(stage_class);
       for (int64_t place = 0; place < stages; ++place) {
         const int32_t n = pipeline.most[stage_class][place];
+        const bool may_lie = n >= LeastLayers(stages - 1 - place, place);
         const double worth =
-            n == 0 ? -kInfinity : n - pipeline.multipliers[group] * nodes_[stage_class];
+            may_lie ? n - pipeline.multipliers[group] * nodes_[stage_class] : -kInfinity;
         pipeline.worth[stage_class].push_back(worth);
         double& best = pipeline.best_from[group][place];
         best = std::max(best, worth);

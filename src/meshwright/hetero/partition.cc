@@ -21,18 +21,21 @@ Partitioner::Partitioner(const Costs& costs, const std::vector<int32_t>& stage_c
 bool Partitioner::Solve(const std::vector<Place>& places, std::vector<Stage>* stages) {
   const int64_t layers = costs_.layers(), width = layers + 1;
   const int64_t count = static_cast<int64_t>(stage_classes_.size());
-  if (count > layers) return false;
+  if (count > MostStages(layers)) return false;
   std::fill(sums_.begin(), sums_.end(), kNoPartition);
   sums_[count * width + layers] = 0;
   for (int64_t i = count; i-- > 0;) {
     const int64_t in_flight = std::min(costs_.micro_batches(), count - i);
     const double* const behind = &sums_[(i + 1) * width];
-    const int64_t last_first = i == 0 ? 0 : layers - (count - i);
-    for (int64_t first = i; first <= last_first; ++first) {
+    const int64_t least = LeastLayers(i, count - 1 - i);
+    const int64_t before = LeastLayersOf(i, count - i);
+    const int64_t rest = std::max<int64_t>(0, count - 2 - i);  // the last stage needs none
+    const int64_t last_first = i == 0 ? 0 : layers - least - rest;
+    for (int64_t first = before; first <= last_first; ++first) {
       double best = kNoPartition;
       int32_t taken = 0;
-      for (int64_t n = 1; first + n <= layers - (count - 1 - i); ++n) {
-        const Cell& cell = costs_.CellAt(stage_classes_[i], first, n);
+      for (int64_t n = least; first + n <= layers - rest; ++n) {
+        const Cell& cell = costs_.CellAt(stage_classes_[i], {first, n, i == 0, i + 1 == count});
         if (cell.most_in_flight < in_flight || !places[count - 1 - i].Takes(cell)) break;
         ++effort_;
         if (!fixed_.empty() && fixed_[i] != n) continue;

@@ -28,7 +28,7 @@ constexpr int kPlaceRounds = 4;
 
 int64_t Bounds::MostLayers(size_t stage_class, const Place& place, int64_t behind) const {
   const LeastStage& least = least_[stage_class];
-  const int64_t at = std::min(costs_.layers() - 1, behind);
+  const int64_t at = std::min(MostStages(costs_.layers()) - 1, behind);
   int64_t low = 0, high = held_[stage_class][at + 1] - held_[stage_class][at];
   while (low < high) {
     const int64_t n = (low + high + 1) / 2;
@@ -41,14 +41,16 @@ int64_t Bounds::MostLayers(size_t stage_class, const Place& place, int64_t behin
   return low;
 }
 
-// ... of the last or the first of the open stages, which has at most `most`.
+// ... of the last or the first of the open stages, which has at most `most`; 0 too if it cannot
+// even be without a layer.
 int64_t Bounds::MostLayersAtEnds(size_t stage_class, int64_t i, int64_t most, int64_t layers,
                                  int64_t behind) const {
   const int64_t open = static_cast<int64_t>(places_.size());
   const int64_t in_flight = std::min(costs_.micro_batches(), behind + i + 1);
   for (int64_t n = most; n > 0; --n) {
     if (open == 1 && n < layers) return 0;
-    const Cell& cell = costs_.CellAt(stage_class, i == 0 ? layers - n : 0, n);
+    const Cell& cell =
+        costs_.CellAt(stage_class, {i == 0 ? layers - n : 0, n, i + 1 == open, behind + i == 0});
     if (cell.most_in_flight >= in_flight && places_[i].Takes(cell)) return n;
   }
   return 0;
@@ -57,9 +59,11 @@ int64_t Bounds::MostLayersAtEnds(size_t stage_class, int64_t i, int64_t most, in
 // Into `room_`.
 void Bounds::FindSlack(size_t stage_class, int64_t layers, int64_t behind) const {
   const int64_t open = static_cast<int64_t>(places_.size());
+  const int64_t least = LeastLayersOf(open, behind);
   slack_.clear();
   for (int64_t i = 0; i < open; ++i) {
-    int64_t most = std::min(layers - (open - 1), MostLayers(stage_class, places_[i], behind + i));
+    const int64_t others = std::max<int64_t>(0, least - LeastLayers(open - 1 - i, behind + i));
+    int64_t most = std::min(layers - others, MostLayers(stage_class, places_[i], behind + i));
     // Which layers the last open stage ends with is known, and with which the first begins.
     if (i == 0 || i + 1 == open) most = MostLayersAtEnds(stage_class, i, most, layers, behind);
     slack_.push_back(most);
@@ -88,9 +92,9 @@ bool Bounds::HaveSlack(const StageCounts& stages, int64_t layers, int64_t behind
     each += std::accumulate(slack_.begin(), slack_.begin() + count, int64_t{0});
     for (int64_t i = 0; i < count; ++i) fractions += longest_[next++] / least_layer_[stage_class];
   }
-  for (const Place& place : places_) {
-    if (place.most_layers == 0) return false;
-    any += place.most_layers;
+  for (int64_t i = 0; i < open; ++i) {
+    if (places_[i].most_layers < LeastLayers(open - 1 - i, behind + i)) return false;
+    any += places_[i].most_layers;
   }
   constexpr double kAlmost = 1 - 1e-9;
   return each >= layers && any >= layers && fractions >= static_cast<double>(layers) * kAlmost;
@@ -109,17 +113,21 @@ void Bounds::SetPlaces(int64_t layers, const PipelineBound& behind, double work,
   for (int64_t i = 0; i < open; ++i) {
     Place& place = places_[i];
     const int64_t w = behind.stages() + i, rounds = (costs_.micro_batches() - 1) / (w + 1);
-    const int64_t layers_behind = std::max(i, layers - first);
+    const int64_t before_it = open - 1 - i;
+    // The layers of the open stages behind are all but those that stages up to this one can have.
+    const int64_t least_behind = std::max<int64_t>(0, i - (behind.stages() > 0 ? 0 : 1));
+    const int64_t layers_behind = std::max(least_behind, layers - first);
     last += place.most_layers;
     first -= place.most_layers;
-    const int64_t layers_before = std::max(open - 1 - i, layers - last);
-    const double before = static_cast<double>(open - 1 - i);
-    const double passes = least_work_[layers_before];
+    const int64_t layers_before = std::max(LeastLayersOf(before_it, w + 1), layers - last);
+    const double before = static_cast<double>(before_it);
+    const double passes = layer_work_[layers_before] + (before > 0 ? least_embedding_ : 0);
     // Sends to the next stage and to the one before, of which the first is a part of the forward
     // pass.
     const double next_send = w > 0 ? send : 0, both_sends = next_send + (before > 0 ? send : 0);
-    const double rest = behind.sum() - behind.least_send() + least_work_[layers] -
-                        least_work_[layers - layers_behind] +
+    const double head = i > 0 && behind.stages() == 0 ? least_head_ : 0;
+    const double rest = behind.sum() - behind.least_send() + layer_work_[layers] -
+                        layer_work_[layers - layers_behind] + head +
                         2 * send * static_cast<double>(behind.stages() > 0 ? i + 1 : i) - next_send;
     const double u = std::min(static_cast<double>(w), micro_batches - 1), less = u * forward_share_;
     const double turns = static_cast<double>(rounds), pairs = static_cast<double>(rounds * w);
@@ -171,9 +179,10 @@ bool Bounds::MayBeat(const StageCounts& stages, int64_t layers, const PipelineBo
   // Shorter stages make for more work on slow stage classes, and for more of it elsewhere.
   for (int round = 0; round < kPlaceRounds; ++round) {
     const auto value = std::upper_bound(values_.begin(), values_.end(), longest);
-    if (value == values_.begin()) return false;
-    const double work = sends + std::max(least_work_[layers],
-                                         LeastSum(stages, layers, value - values_.begin() - 1));
+    if (value == values_.begin() && layers > 0) return false;
+    const size_t at = std::max<int64_t>(0, value - values_.begin() - 1);
+    const double work = sends + std::max(LeastWork(layers, behind.stages()),
+                                         LeastSum(stages, layers, behind.stages(), at));
     if (work >= cutoff) return false;
     SetPlaces(layers, behind, work, cutoff);
     if (!HaveSlack(stages, layers, behind.stages())) return false;
@@ -193,10 +202,11 @@ bool Bounds::MostLayersByPlace(int64_t stages, double passes, double cutoff,
                                LayersByPlace* most) const {
   const int64_t layers = costs_.layers();
   const PipelineBound none(costs_.micro_batches());
-  const double work = std::max(passes, least_work_[layers]) +
+  const double work = std::max(passes, LeastWork(layers, 0)) +
                       2 * static_cast<double>(stages - 1) * costs_.least_send();
   if (work >= cutoff) return false;
-  places_.assign(stages, Place{kInfinity, {}, layers - (stages - 1)});
+  const int64_t others = std::max<int64_t>(0, LeastLayersOf(stages, 0) - 1);
+  places_.assign(stages, Place{kInfinity, {}, layers - others});
   most->resize(costs_.stage_classes());
   for (int round = 0; round < kPlaceRounds; ++round) {
     SetPlaces(layers, none, work, cutoff * (1 + kPlaceRounding));
@@ -212,9 +222,9 @@ bool Bounds::MostLayersByPlace(int64_t stages, double passes, double cutoff,
       }
     }
     int64_t any = 0;
-    for (const Place& place : places_) {
-      if (place.most_layers == 0) return false;
-      any += place.most_layers;
+    for (int64_t i = 0; i < stages; ++i) {
+      if (places_[i].most_layers < LeastLayers(stages - 1 - i, i)) return false;
+      any += places_[i].most_layers;
     }
     if (any < layers) return false;
   }

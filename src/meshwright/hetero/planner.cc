@@ -109,8 +109,9 @@ double Planner::Polish(const State& state, std::vector<Stage> stages, double sec
   for (bool better = true; better;) {
     better = false;
     for (Stage& from : stages) {
+      const int64_t before = &from - stages.data(), behind = std::ssize(stages) - 1 - before;
       for (Stage& to : stages) {
-        if (&from == &to || from.layers == 1) continue;
+        if (&from == &to || from.layers == LeastLayers(before, behind)) continue;
         --from.layers;
         ++to.layers;
         const double moved = Fits(stages) ? Try(at_, state, stages) : kInfinity;
@@ -132,10 +133,8 @@ bool Planner::Fits(const std::vector<Stage>& stages) const {
   for (size_t i = stages.size(); i-- > 0;) {
     first -= stages[i].layers;
     in_flight = std::min(in_flight + 1, at_.costs->micro_batches());
-    if (at_.costs->CellAt(stages[i].stage_class, first, stages[i].layers).most_in_flight <
-        in_flight) {
-      return false;
-    }
+    const StageContent content = {first, stages[i].layers, i == 0, i + 1 == stages.size()};
+    if (at_.costs->CellAt(stages[i].stage_class, content).most_in_flight < in_flight) return false;
   }
   return true;
 }

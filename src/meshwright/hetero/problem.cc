@@ -128,6 +128,15 @@ absl::Status ResolveStages(Problem* problem) {
                                              all, " layers, but ", problem->model.name, " has ",
                                              problem->model.layers()));
   }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i] >=
+        LeastLayers(static_cast<int64_t>(i), std::ssize(layers) - 1 - static_cast<int64_t>(i)))
+      continue;
+    return absl::InvalidArgumentError(
+        StrCat("--fix: layers=", absl::StrJoin(layers, "-"),
+               " has a stage without a layer that is neither "
+               "the first nor the last: these have embedding and head, the others nothing else"));
+  }
   for (const std::string& name : fixes.stage_groups) {
     const std::vector<NodeGroup>& groups = problem->cluster.groups;
     const auto named = std::find_if(groups.begin(), groups.end(),

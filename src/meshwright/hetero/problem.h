@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_HETERO_PROBLEM_H_
 #define MESHWRIGHT_HETERO_PROBLEM_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -60,9 +61,30 @@ struct Family {
 // The first stage has the embedding as well, the last one the head.
 struct Stage {
   int32_t stage_class = 0;  // of Family::degrees
-  int32_t layers = 0;
+  int32_t layers = 0;       // at least LeastLayers
   friend auto operator<=>(const Stage&, const Stage&) = default;
 };
+
+// Stages of a pipeline that need no layer: the first has the embedding, the last the head.
+inline constexpr int64_t kStagesWithoutLayer = 2;
+inline int64_t MostStages(int64_t layers) { return layers + kStagesWithoutLayer; }
+
+// What a stage has: layers from `first` on, and at the ends of the pipeline embedding and head.
+struct StageContent {
+  int64_t first = 0, layers = 0;
+  bool begins = false, ends = false;
+};
+
+// The least layers of a stage with `before` stages before it and `behind` stages behind it. A
+// single stage has all layers.
+inline int64_t LeastLayers(int64_t before, int64_t behind) {
+  return (before == 0) != (behind == 0) ? 0 : 1;
+}
+// ... of all of the first `open` stages together, with `behind` stages behind them.
+inline int64_t LeastLayersOf(int64_t open, int64_t behind) {
+  const int64_t without = (behind > 0 ? 0 : 1) + (open + behind > 1 ? 1 : 0);
+  return open + behind == 1 ? open : std::max<int64_t>(0, open - without);
+}
 
 struct Plan {
   Family family;

@@ -43,9 +43,12 @@ void Prover::Extend(int64_t layers, const PipelineBound& behind) {
     }
     --left_[stage_class];
     ++behind_[stage_class];
-    for (int64_t n = open == 1 ? layers : 1; n <= layers - (open - 1); ++n) {
+    // What the other open stages need.
+    const int64_t rest = LeastLayersOf(open - 1, behind.stages() + 1);
+    const int64_t least = open == 1 ? layers : LeastLayers(open - 1, behind.stages());
+    for (int64_t n = least; n <= layers - rest; ++n) {
       if (++steps_ >= most_steps_) exhausted_ = true;
-      const Cell& cell = costs.CellAt(stage_class, layers - n, n);
+      const Cell& cell = costs.CellAt(stage_class, {layers - n, n, open == 1, reversed_.empty()});
       if (exhausted_ || cell.most_in_flight < in_flight) break;
       if (!problem_.TakesLayers(open - 1, n)) continue;
       PipelineBound next = behind;

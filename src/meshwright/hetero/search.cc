@@ -265,7 +265,7 @@ void SearchEachDegree(const Problem& problem, SearchOptions options, Result* res
                                  std::pair("mbs", &Fixes::micro_batch)}) {
     for (const int64_t value : degrees.values.at(key)) add(fix, value);
   }
-  const int64_t stages = std::min(degrees.most_stages, problem.model.layers());
+  const int64_t stages = std::min(degrees.most_stages, MostStages(problem.model.layers()));
   for (int64_t value = 1; value <= std::min(stages, kMostPartStages); ++value) {
     add(&Fixes::pp, value);
   }

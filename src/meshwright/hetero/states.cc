@@ -74,7 +74,7 @@ std::vector<State> StateLister::Promising(const FamilyCache& family) {
       }
       seen.push_back(group);
       for (int64_t n = state.stages[stage_class] + 1; n <= slack; ++n) {
-        if (count >= costs.layers()) break;
+        if (count >= MostStages(costs.layers())) break;
         ++count;
         state.stages[stage_class] = static_cast<int32_t>(n);
         Add(&state);
@@ -99,7 +99,7 @@ std::vector<State> StateLister::All(const FamilyCache& family) {
   std::stable_sort(order_.begin(), order_.end(),
                    [&](size_t a, size_t b) { return LayerDollars(a) > LayerDollars(b); });
   family_effort_ = 0;
-  Decide(0, at_.costs->layers(), 0, &state);
+  Decide(0, MostStages(at_.costs->layers()), 0, &state);
   effort_ += family_effort_;
   states_ += static_cast<int64_t>(listed_.size());
   std::stable_sort(listed_.begin(), listed_.end(),
@@ -132,9 +132,11 @@ void StateLister::Decide(size_t index, int64_t open, double dollars, State* stat
       archive_.LeaveOpen(at_.record->seconds, at_.record->dollars);
       break;
     }
-    const double more = n == 0 ? dollars
-                               : dollars + static_cast<double>(n) *
-                                               (LayerDollars(stage_class) - least_layer_dollars_);
+    const int64_t with_layer = std::max<int64_t>(0, n - kStagesWithoutLayer);
+    const double more = with_layer == 0
+                            ? dollars
+                            : dollars + static_cast<double>(with_layer) *
+                                            (LayerDollars(stage_class) - least_layer_dollars_);
     state->stages[stage_class] = static_cast<int32_t>(n);
     SetPrice(state);
     if (!archive_.recording() && !AnyUse(index, open - n, more, *state)) {
@@ -171,7 +173,7 @@ bool StateLister::AnyUse(size_t index, int64_t open, double dollars, const State
   const double micro_batches = static_cast<double>(at_.costs->micro_batches());
   const double seconds = micro_batches * at_.bounds->values()[slowest];
   if (!archive_.Open(seconds, state.dollars_per_hour)) return false;
-  // Each stage has a layer at least, and the others cost what they cost at least.
+  // The layers of these stages, and what the others cost at least.
   const double all =
       micro_batches * (static_cast<double>(at_.costs->layers()) * least_layer_dollars_ + dollars);
   return archive_.Useful(seconds, all * (1 - kBoundRounding));

@@ -141,7 +141,10 @@ absl::Status CheckStage(const Plan& plan, size_t index) {
   const PlanStage& stage = plan.pipeline->stages[index];
   const std::string path = absl::StrCat("$.stages[", index, "]");
   const int64_t layer = index == 0 ? 0 : plan.pipeline->stages[index - 1].end_layer;
-  if (stage.first_layer != layer || stage.end_layer <= layer) {
+  // Embedding and head of a model may have stages of their own.
+  const bool at_end = index == 0 || index + 1 == plan.pipeline->stages.size();
+  const int64_t least = plan.groups.has_value() && at_end ? 0 : 1;
+  if (stage.first_layer != layer || stage.end_layer < layer + least) {
     return JsonErrorAt(path, absl::StrFormat("layers [%d, %d) do not follow on layer %d",
                                              stage.first_layer, stage.end_layer, layer));
   }
