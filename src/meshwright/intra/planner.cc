@@ -75,7 +75,8 @@ class Planner {
     plan.step_gap =
         plan.step_seconds > 0 ? (plan.step_seconds - plan.step_bound) / plan.step_seconds : 0;
     plan.warnings = prepared_->WarningsOf(plan);
-    if (cut_ || (steps != nullptr && steps->cut())) plan.warnings.push_back(CutText(plan));
+    plan.cut = cut_ || (steps != nullptr && steps->cut());
+    if (plan.cut) plan.warnings.push_back(CutText(plan));
     return plan;
   }
 

@@ -126,6 +126,7 @@ struct IntraPlan {
   std::vector<std::pair<Interval, int64_t>> buffers;  // of reshardings: when, and bytes
   PeakMemory peak;
   int64_t smallest_budget = 0;  // if !fits: the smallest budget a plan was found for (= peak.bytes)
+  bool cut = false;             // by the deadline or an interrupt, as one of the warnings says
   std::vector<std::string> warnings;
   // The assignment problem and its solution, for statistics.
   int64_t nodes = 0, edges = 0, reduced_nodes = 0;

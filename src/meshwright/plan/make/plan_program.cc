@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,10 @@ absl::StatusOr<std::vector<Mesh>> ChooseMeshes(const ProgramRequest& request,
 // A search that takes longer than this part of its time does what no deadline can cut off.
 constexpr double kOvertime = 1.1;
 
+// Of the time of several meshes, what is for looking at all of them; then of what is left, what is
+// for the best of those that are not finished.
+constexpr double kFirstPart = 0.5;
+
 // Plans one program on one mesh after another and keeps the best.
 class MeshSearch {
  public:
@@ -72,34 +77,31 @@ class MeshSearch {
         budget_bytes_(budget_bytes),
         start_(Clock::now()) {}
 
-  // Every mesh gets an equal share of the time that is left, so that what one saves goes to the
-  // others. None is begun that cannot be expected to have a plan in time, if there is one already.
+  // Every mesh gets an equal share of half of the time that is left, so that what one saves goes to
+  // the others; then those whose search that cut off get the rest, the best first. None is begun
+  // that cannot be expected to have a plan in time, if there is one already.
   absl::Status Run(const std::vector<Mesh>& meshes) {
     absl::Status last_error;
-    double needed = 0;  // seconds that no deadline keeps a mesh from taking, as far as is known
+    const double part = meshes.size() > 1 ? kFirstPart : 1;
     for (size_t i = 0; i < meshes.size(); ++i) {
-      if (best_ != nullptr && (Left() <= needed || Interrupted())) {
+      if (best_ != nullptr && !MayBegin()) {
         not_begun_.assign(meshes.begin() + static_cast<int64_t>(i), meshes.end());
         break;
       }
       number_ = i + 1;
       count_ = meshes.size();
-      const double share = Left() / static_cast<double>(meshes.size() - i);
-      const Clock::time_point begin = Clock::now();
-      absl::StatusOr<IntraPlan> plan = PlanOn(meshes[i], share);
-      if (const double taken = SecondsSince(begin); taken > kOvertime * share)
-        needed = needed > 0 ? std::min(needed, taken) : taken;
+      absl::StatusOr<IntraPlan> plan =
+          TimedPlanOn(meshes[i], part * Left() / static_cast<double>(meshes.size() - i));
       if (!plan.ok()) {
         // Fixes may name axes that only some meshes have, or not divide on others.
         last_error = plan.status();
         if (meshes.size() > 1) skipped_.emplace_back(MeshText(meshes[i]), last_error);
         continue;
       }
-      if (best_ == nullptr || Better(*plan, *best_)) {
-        best_ = std::make_unique<IntraPlan>(*std::move(plan));
-        mesh_ = meshes[i];
-      }
+      if (plan->cut) cut_.push_back({i, plan->fits, Rank(*plan), plan->step_bound});
+      Consider(meshes[i], *std::move(plan));
     }
+    if (part < 1) PlanCutAgain(meshes);
     return best_ == nullptr ? last_error : absl::OkStatus();
   }
 
@@ -155,6 +157,43 @@ class MeshSearch {
   }
 
  private:
+  // A mesh whose search was cut off.
+  struct CutMesh {
+    size_t index;
+    bool fits;
+    double rank, bound;
+  };
+
+  bool MayBegin() const { return Left() > needed_ && !Interrupted(); }
+
+  absl::StatusOr<IntraPlan> TimedPlanOn(const Mesh& mesh, double share) {
+    const Clock::time_point begin = Clock::now();
+    absl::StatusOr<IntraPlan> plan = PlanOn(mesh, share);
+    if (const double taken = SecondsSince(begin); taken > kOvertime * share)
+      needed_ = needed_ > 0 ? std::min(needed_, taken) : taken;
+    return plan;
+  }
+
+  void PlanCutAgain(const std::vector<Mesh>& meshes) {
+    std::stable_sort(cut_.begin(), cut_.end(), [](const CutMesh& a, const CutMesh& b) {
+      return std::pair(!a.fits, a.rank) < std::pair(!b.fits, b.rank);
+    });
+    for (const CutMesh& one : cut_) {
+      if (!MayBegin()) return;
+      if (best_->fits && one.bound >= best_->step_seconds) continue;
+      number_ = one.index + 1;
+      absl::StatusOr<IntraPlan> plan =
+          TimedPlanOn(meshes[one.index], (&one == &cut_.back() ? 1 : kFirstPart) * Left());
+      if (plan.ok()) Consider(meshes[one.index], *std::move(plan));
+    }
+  }
+
+  void Consider(const Mesh& mesh, IntraPlan plan) {
+    if (best_ != nullptr && !Better(plan, *best_)) return;
+    best_ = std::make_unique<IntraPlan>(std::move(plan));
+    mesh_ = mesh;
+  }
+
   double Left() const { return std::max(0.0, request_.deadline_seconds - SecondsSince(start_)); }
   bool Interrupted() const { return request_.stop && request_.stop(); }
 
@@ -192,10 +231,15 @@ class MeshSearch {
     request_.progress(report);
   }
 
-  // One that fits before one that does not; then the faster, or the smaller if none fits.
+  // Plans that fit by their time, others by what they need.
+  static double Rank(const IntraPlan& plan) {
+    return plan.fits ? plan.step_seconds : static_cast<double>(plan.smallest_budget);
+  }
+
+  // One that fits before one that does not; then the faster, or the smaller if none fits; then one
+  // whose search was not cut off.
   static bool Better(const IntraPlan& a, const IntraPlan& b) {
-    if (a.fits != b.fits) return a.fits;
-    return a.fits ? a.step_seconds < b.step_seconds : a.smallest_budget < b.smallest_budget;
+    return std::tuple(!a.fits, Rank(a), a.cut) < std::tuple(!b.fits, Rank(b), b.cut);
   }
 
   const ProgramRequest& request_;
@@ -206,6 +250,8 @@ class MeshSearch {
   std::unique_ptr<IntraPlan> best_;
   Mesh mesh_;
   std::vector<std::pair<std::string, absl::Status>> skipped_;
+  std::vector<CutMesh> cut_;
+  double needed_ = 0;  // seconds that no deadline keeps a mesh from taking, as far as is known
   size_t number_ = 0, count_ = 0;  // the mesh that is being planned is so many-th of so many
   std::vector<Mesh> not_begun_;
   std::string idle_;  // see JudgeDevices
