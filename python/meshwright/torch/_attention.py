@@ -155,7 +155,7 @@ def _one_call(
     return attention(query, key, value, attn_mask, is_causal, scale)[0]
 
 
-def _ways(causal: bool, mask: Any) -> list[tuple[Any, ...]]:
+def _ways(k: Any, causal: bool, mask: Any) -> list[tuple[Any, ...]]:
     """Along one axis of the mesh, how queries, keys and values, and a mask may lie."""
 
     def of_mask(dimension: int) -> Any:
@@ -164,17 +164,18 @@ def _ways(causal: bool, mask: Any) -> list[tuple[Any, ...]]:
         return Shard(dimension) if mask.shape[dimension] > 1 else Replicate()
 
     whole = Replicate()
+    of_heads = whole if k.shape[1] == 1 else Shard(1)
     ways = [
         (whole, whole, None if mask is None else whole),
         (Shard(0), Shard(0), of_mask(0)),
-        (Shard(1), Shard(1), of_mask(1)),
+        (Shard(1), of_heads, of_mask(1)),
     ]
     return ways if causal else [*ways, (Shard(2), whole, of_mask(2))]
 
 
 @register_sharding(torch.ops.meshwright.attention.default)
 def _(q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float) -> Any:
-    return [([x, x], [x, y, y, m, None, None]) for x, y, m in _ways(causal, mask)]
+    return [([x, x], [x, y, y, m, None, None]) for x, y, m in _ways(k, causal, mask)]
 
 
 @register_sharding(torch.ops.meshwright.attention_backward.default)
@@ -184,7 +185,7 @@ def _(
     from torch.distributed.tensor import Partial
 
     ways = []
-    for x, y, m in _ways(causal, mask):
-        summed = Partial() if x == Shard(2) else y
+    for x, y, m in _ways(k, causal, mask):
+        summed = Partial() if x != y else y  # over queries, or over heads of queries
         ways.append(([x, summed, summed], [x, x, y, y, x, x, m, None, None]))
     return ways

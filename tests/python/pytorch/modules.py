@@ -70,6 +70,29 @@ class Decoder(nn.Module):
         return x @ self.words.weight.T
 
 
+class MultiQuery(nn.Module):
+    """One head of keys for eight of queries, under a mask."""
+
+    def __init__(self, width=64, heads=8):
+        super().__init__()
+        self.heads, self.depth = heads, width // heads
+        self.q = nn.Linear(width, width, bias=False)
+        self.kv = nn.Linear(width, 2 * self.depth, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+
+    def forward(self, x):
+        q = self.q(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        k, v = self.kv(x).unsqueeze(1).chunk(2, -1)
+        seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+def multi_query():
+    x = torch.randn(8, 16, 64)
+    return Case(MultiQuery(), (x,), (x,), F.mse_loss)
+
+
 def word_loss(scores, labels):
     return F.cross_entropy(scores.flatten(0, -2), labels.flatten())
 

@@ -43,6 +43,18 @@ def test_processes_give_what_simulated_devices_give():
     assert "8 processes" in str(report) and "8 simulated devices" in str(simulated)
 
 
+def test_heads_of_queries_are_sharded_where_one_of_keys_is_theirs():
+    torch.manual_seed(0)
+    case = modules.multi_query()
+    given = {"loss": case.loss, "targets": case.targets, "mesh": 8, "cluster": "8xh100-sxm"}
+    fix = ["q.weight=[x,_]", "out.weight=[_,x]", "attention.1=[_,x,_]"]
+    plan = mw.torch.plan(case.module, case.inputs, **given, fix=fix)
+    calls = [row for row in plan.ops if "attention" in row.get("op_name", "")]
+    assert [row["strategy"] for row in calls] == ["h=x", "h=x"]
+    report = plan.verify(simulate=True)
+    assert report.passed and not report.replicated, str(report)
+
+
 def test_dropout_draws_what_one_device_draws():
     torch.manual_seed(0)
     case = modules.mlp(dropout=0.5)
