@@ -24,7 +24,24 @@ _SAME = (
 def finish(
     graph: fx.GraphModule, leaves: list[Leaf], trained: list[str], signature: Any, has_update: bool
 ) -> Step:
-    """Takes out what tracing left: copies into arguments, and gradients among the results."""
+    """Takes out what tracing left, and gradients among the results if there is an optimizer."""
+    clean(graph)
+    nodes: list[Any] = list(graph.graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    output = nodes[-1]
+    loss, grads, new = output.args[0]
+    positions = {(leaf.kind, leaf.name): i for i, leaf in enumerate(leaves)}
+    replaced = [positions[key] for key in new if new[key] is not placeholders[positions[key]]]
+    results = [new[leaves[i].kind, leaves[i].name] for i in replaced]
+    output.args = ((loss, *results, *(() if has_update else [g for g in grads if g is not None])),)
+    constants = _lift_constants(graph, leaves, placeholders)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+    return Step(graph, leaves, constants, replaced, trained, list(grads), signature)
+
+
+def clean(graph: Any) -> None:
+    """Takes out copies into arguments and of whole tensors, and names dimensions that are meant."""
     nodes: list[Any] = list(graph.graph.nodes)
     placeholders = [node for node in nodes if node.op == "placeholder"]
     for node in reversed(nodes):
@@ -40,16 +57,6 @@ def finish(
             _open_copy(graph, node)
         else:
             _name_all_dimensions(node)
-    output = nodes[-1]
-    loss, grads, new = output.args[0]
-    positions = {(leaf.kind, leaf.name): i for i, leaf in enumerate(leaves)}
-    replaced = [positions[key] for key in new if new[key] is not placeholders[positions[key]]]
-    results = [new[leaves[i].kind, leaves[i].name] for i in replaced]
-    output.args = ((loss, *results, *(() if has_update else [g for g in grads if g is not None])),)
-    constants = _lift_constants(graph, leaves, placeholders)
-    graph.graph.eliminate_dead_code()
-    graph.recompile()
-    return Step(graph, leaves, constants, replaced, trained, list(grads), signature)
 
 
 def _name_all_dimensions(node: Any) -> None:

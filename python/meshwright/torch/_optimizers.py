@@ -13,6 +13,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from meshwright import errors
 
+Key = tuple[str, str]  # kind and name of a leaf
+
 
 class Update:
     """An optimizer's step as a function of its parameters, gradients and state."""
@@ -35,6 +37,7 @@ class Update:
                         "module.parameters()"
                     )
             self._groups.append([names[id(value)] for value in group["params"]])
+        self._group_of = {name: i for i, names in enumerate(self._groups) for name in names}
         self._mode = mode
         self.numbers = {}
         for i, group in enumerate(optimizer.param_groups):
@@ -65,23 +68,49 @@ class Update:
             _run(copied, weights, grads)
             return {name: dict(copied.state[weights[name]]) for name in before}
 
+    @property
+    def by_parameter(self) -> bool:
+        """Whether every parameter is updated by itself, as all optimizers of torch's but one do."""
+        kind = type(self._optimizer)
+        return kind.__module__.startswith("torch.optim.") and kind is not torch.optim.LBFGS
+
+    def keys(self, name: str) -> list[Key]:
+        """A parameter, its state and the numbers of its group; nothing if it is of no group."""
+        group = self._group_of.get(name)
+        if group is None:
+            return []
+        state = [("state", f"state.{name}.{key}") for key in self._kept[name]]
+        keys = [("parameter", name), *(key for key in state if key[1] in self.states)]
+        number = f"optimizer.{group}.lr"
+        return [*keys, ("hyper", number)] if number in self.numbers else keys
+
+    def kind(self, name: str) -> Any:
+        """Its group, and its state as far as that is no tensors."""
+        state = self._kept[name]
+        plain = [(key, str(x)) for key, x in state.items() if not isinstance(x, Tensor)]
+        return (self._group_of[name], tuple(state), tuple(plain))
+
     def __call__(
         self, weights: Mapping[str, Tensor], grads: Mapping[str, Any], values: Mapping[Any, Tensor]
     ) -> dict[tuple[str, str], Tensor]:
-        """What replaces parameters and state."""
+        """What replaces `weights`, of all parameters or some, and their state."""
+        groups = [[name for name in names if name in weights] for names in self._groups]
         states = {
             name: {
                 key: values["state", f"state.{name}.{key}"] if isinstance(x, Tensor) else x
-                for key, x in state.items()
+                for key, x in self._kept[name].items()
             }
-            for name, state in self._kept.items()
+            for names in groups
+            for name in names
         }
-        numbers = {name: values["hyper", name] for name in self.numbers}
+        numbers = {
+            name: values["hyper", name] for name in self.numbers if ("hyper", name) in values
+        }
         with compiling():
-            copied = clone_optimizer(self._optimizer, self._groups, weights, states, numbers)
+            copied = clone_optimizer(self._optimizer, groups, weights, states, numbers)
             _run(copied, weights, grads)
         new = {}
-        for names in self._groups:
+        for names in groups:
             for name in names:
                 new["parameter", name] = weights[name]
                 for key, value in copied.state[weights[name]].items():

@@ -23,6 +23,7 @@ from meshwright.torch._cleaning import finish
 from meshwright.torch._optimizers import Update
 from meshwright.torch._origins import Layers, say_origins
 from meshwright.torch._step import Leaf, Step
+from meshwright.torch._updating import add_updates
 
 # Operators that write into arguments without saying so, by others that do.
 _HONEST: Any = get_decompositions(
@@ -101,7 +102,7 @@ def trace(
             wanted = [weights[name] for name in trained]
             grads = torch.autograd.grad(value, wanted, allow_unused=True)
         new = {("buffer", name): kept[name] for name in buffers}
-        if update is not None:
+        if update is not None and not update.by_parameter:
             new |= update(weights, dict(zip(trained, grads)), values)
         return value.detach(), grads, {key: x.detach() for key, x in new.items()}
 
@@ -113,6 +114,8 @@ def trace(
         plain = [like.detach() for like in likes]
         with torch.no_grad():
             graph = make_fx(functionalize(lambda *tensors: replay.run(*tensors)), _OPENED)(*plain)
+        if update is not None and update.by_parameter:
+            add_updates(graph, update, leaves, trained, _OPENED)
     return finish(graph, leaves, trained, signature, has_update=update is not None)
 
 

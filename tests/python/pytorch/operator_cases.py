@@ -20,6 +20,7 @@ def truth(*shape):
 
 CASES = []
 FILLED_BY_NOTHING = []  # empty tensors: of these the shape and type only
+RAGGED = []  # products of groups of rows
 RANDOM = []  # with (least, most, mean) of what is drawn
 
 
@@ -156,6 +157,7 @@ case(ATEN._reshape_alias.default, C, [6, 4], [4, 1])
 case(ATEN.view_as.default, C, real(6, 4))
 case(ATEN.flatten.using_ints, C, 1)
 case(ATEN.unflatten.int, C, 2, [2, 2])
+case(ATEN.as_strided.default, C, [6, 4], [4, 1])
 D = real(1, 3, 1)
 case(ATEN.squeeze.default, D)
 case(ATEN.squeeze.dim, D, 0)
@@ -214,12 +216,27 @@ case(ATEN.cumsum.default, C, 1)
 case(ATEN.cumsum.default, I, -1)
 case(ATEN.topk.default, torch.randperm(12, generator=_generator).view(3, 4).float(), 2)
 
+REPEATED = torch.tensor([[3, 1, 2, 1], [0, 0, 5, -1]])
+case(ATEN.sort.stable, REPEATED, stable=True)
+case(ATEN.sort.stable, REPEATED, stable=True, dim=0, descending=True)
+case(ATEN.sort.default, torch.randperm(12, generator=_generator).view(3, 4).float(), 1)
+case(ATEN.histc.default, real(30), 5, -1, 1)
+case(ATEN.histc.default, whole(20, low=0, high=4).float(), 4, 0, 3)
+
 # Products.
 
 case(ATEN.mm.default, A, real(4, 5))
 case(ATEN.mv.default, A, ROW)
 case(ATEN.dot.default, ROW, real(4))
 case(ATEN.bmm.default, C, real(2, 4, 5))
+ENDS = torch.tensor([3, 3, 8], dtype=torch.int32)  # one group is empty
+for pair in (
+    (real(8, 16), real(3, 16, 8)),
+    (real(16, 8), real(8, 16)),
+    (real(3, 16, 8), real(8, 8)),
+):
+    RAGGED.append((ATEN._grouped_mm.default, (*pair, ENDS), {}))
+case(ATEN._grouped_mm.default, real(2, 8, 16), real(2, 16, 8))
 case(ATEN.addmm.default, real(5), A, real(4, 5), beta=0.5, alpha=2)
 
 # At indices.

@@ -154,3 +154,46 @@ def _topk(
         f"chlo.top_k({{}}, k = {k})", [x], results, f"{x.type} -> ({kinds})"
     )
     return [values, w.convert(places, torch.int64)]
+
+
+@row(_ATEN.sort.default)
+def _sort(w: Writer, outs: Any, x: Value, dim: int = -1, descending: bool = False) -> list[Value]:
+    return _sorted(w, outs, x, stable=False, dim=dim, descending=descending)
+
+
+@row(_ATEN.sort.stable)
+def _sorted(
+    w: Writer, outs: Any, x: Value, *, stable: Any, dim: int = -1, descending: bool = False
+) -> list[Value]:
+    """Values and where they were."""
+    dim %= max(1, len(x.shape))
+    places = w.iota(x.shape, torch.int64, dim) if x.shape else w.constant(0, (), torch.int64)
+    if not x.shape:
+        return [x, places]
+    kind, place = type_text((), x.dtype), type_text((), torch.int64)
+    order = "FLOAT" if x.dtype.is_floating_point else "SIGNED"
+    text = (
+        f'"stablehlo.sort"({{}}, {{}}) <{{{{dimension = {dim} : i64, is_stable = true}}}}> ({{{{\n'
+        f"    ^bb0(%x: {kind}, %y: {kind}, %p: {place}, %q: {place}):\n"
+        f"      %z = stablehlo.compare {'GT' if descending else 'LT'}, %x, %y, {order} : "
+        f"({kind}, {kind}) -> tensor<i1>\n"
+        "      stablehlo.return %z : tensor<i1>\n    }})"
+    )
+    return w.operation(text, [x, places], [(out.shape, out.dtype) for out in outs])
+
+
+@row(_ATEN.histc.default)
+def _histc(w: Writer, out: Any, x: Value, bins: int = 100, min: Any = 0, max: Any = 0) -> Value:
+    """How many elements are in each of `bins` equal parts, the last with its end."""
+    if min == max:
+        raise errors.UnsupportedError("limits that are those of the data")
+    count = math.prod(x.shape)
+    x = w.reshape(x, [count])
+    real = x.dtype if x.dtype.is_floating_point else torch.float32
+    part = w.elementwise("subtract", w.convert(x, real), w.constant(min, [count], real))
+    part = w.elementwise("multiply", part, w.constant(bins / (max - min), [count], real))
+    last = w.compare("EQ", x, w.constant(max, [count], x.dtype))
+    part = w.select(last, w.constant(bins - 1, [count], real), w.elementwise("floor", part))
+    whole = w.broadcast(part, [count, bins], [0])
+    found = w.compare("EQ", whole, w.iota([count, bins], real, 1))
+    return w.reduce(w.convert(found, out.dtype), "add", [0], 0)

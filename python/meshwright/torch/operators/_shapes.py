@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from meshwright import errors
 from meshwright.torch._stablehlo import Value, Writer
 from meshwright.torch.operators._table import row
 
@@ -24,6 +26,18 @@ def _reshape(w: Writer, out: Any, x: Value, *_: Any) -> Value:
 @row(_ATEN.expand, _ATEN.expand_copy)
 def _expand(w: Writer, out: Any, x: Value, *_: Any, **__: Any) -> Value:
     return w.broadcast(x, out.shape)
+
+
+@row(_ATEN.as_strided.default)
+def _as_strided(
+    w: Writer, out: Any, x: Value, size: Sequence[int], stride: Sequence[int], offset: Any = None
+) -> Value:
+    """Only of all elements in their order, as torch's decompositions ask it."""
+    steps = [math.prod(size[d + 1 :]) for d in range(len(size))]
+    in_order = all(n == 1 or a == b for n, a, b in zip(size, stride, steps))
+    if not in_order or offset or math.prod(size) != math.prod(x.shape):
+        raise errors.UnsupportedError("strides that are no view of all elements in their order")
+    return w.reshape(x, out.shape)
 
 
 @row(_ATEN.permute)
