@@ -270,6 +270,33 @@ TEST_F(StepCostTest, OffloadedStateIsTheHosts) {
   EXPECT_EQ(copied.time.compute, kept.time.compute);
 }
 
+// stas00/ml-engineering, insights/when-to-upgrade-gpus: DeepSpeed's ZeRO 3 on 8 H200 with layers
+// recomputed, Adam in the host's memory and Liger's loss, reserved bytes by sequence.
+TEST_F(StepCostTest, DeepSpeedOffloadsCopyAndGradientsOfLongSequences) {
+  model_ = *LoadModel("llama3.1-8b");
+  cluster_ = *ParseCluster("8xh200");
+  ChosenFramework deepspeed = *ChooseFramework("deepspeed", "", model_);
+  deepspeed.state.gradient_bytes = 2;
+  deepspeed.state.logit_bytes = LogitBytes(Loss::kChunked, model_);
+  const Configuration c{
+      .dp = 8, .zero = 3, .recompute = Recompute::kFull, .offload_optimizer = true};
+  for (const auto& [sequence, gib] :
+       {std::pair(int64_t{65536}, 37.5), {131072, 66.5}, {262144, 124.5}}) {
+    const Workload workload{.sequence = sequence, .global_batch = 8};
+    StepCoster coster(model_, workload, cluster_, BuiltinCostParameters(), deepspeed);
+    const StepCost cost = coster.Cost(c);
+    EXPECT_NEAR(static_cast<double>(cost.peak_bytes) / (int64_t{1} << 30), gib, 0.08 * gib);
+    EXPECT_EQ(cost.memory[0].gradients, 0);
+  }
+  // FSDP has no weights but the copy, which stays.
+  StepCoster coster(model_, workload_, cluster_, BuiltinCostParameters(), deepspeed);
+  const StepCost fsdp = Cost(c, "fsdp"), own = coster.Cost(c);
+  EXPECT_EQ(fsdp.memory[0].weights, 2 * own.memory[0].weights);
+  const int64_t parameters = CountParameters(Tensors(model_)).total;
+  EXPECT_EQ(fsdp.host_bytes, 8 * parameters / 8);
+  EXPECT_EQ(own.host_bytes, (4 + 8 + 2) * parameters / 8);
+}
+
 // 24 layers in 4 stages of 6.
 TEST_F(StepCostTest, SomeLayersOfSomeStagesAreComputedAgain) {
   Configuration none{.dp = 2, .pp = 4};

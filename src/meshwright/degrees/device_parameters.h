@@ -51,6 +51,7 @@ struct FrameworkParameters {
   double kept_input = 2;
   // Framework's, and no parameter of a file.
   bool keeps_every_other_matmul = false;
+  bool shards_working_weights = false;
   bool long_attention = false;  // its attention kernel reaches DeviceParameters::attention_long
 };
 

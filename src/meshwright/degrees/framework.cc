@@ -61,7 +61,8 @@ constexpr std::array<Framework, 7> kFrameworks = {{
     {.name = "deepspeed",
      .summary = "DeepSpeed's ZeRO on Hugging Face's models",
      .releases = kFsdpReleases,
-     .release = "24.07"},
+     .release = "24.07",
+     .shards_working_weights = true},
     {.name = "accelerate",
      .summary = "Hugging Face's Trainer with FSDP",
      .releases = kFsdpReleases,
@@ -125,6 +126,7 @@ FrameworkParameters ChosenFramework::Parameters(const CostParameters& all) const
     parameters.score_traffic = kernel.score_traffic;
   }
   parameters.keeps_every_other_matmul = framework->keeps_every_other_matmul;
+  parameters.shards_working_weights = framework->shards_working_weights;
   return parameters;
 }
 

@@ -63,6 +63,11 @@ struct Framework {
   // Selective recomputation keeps every other matmul and attention's result, as torchtitan's; else
   // all but attention's core.
   bool keeps_every_other_matmul = false;
+  // ZeRO 3 shards weights of the type that they are multiplied in, beside the master copy, and
+  // where the optimizer's state is offloaded, the copy and the gradients' shards go along
+  // (DeepSpeed's fp16_groups, fp32_partitioned_groups_flat and grad_partitions_flat_buffer); else
+  // it shards the master copy alone, which stays.
+  bool shards_working_weights = false;
   bool trains_mtp = false;  // modules of multi-token prediction
   // A micro-batch need not divide a replica's batch: it is made as much smaller as it takes.
   bool shrinks_micro_batches = false;

@@ -52,7 +52,7 @@ double OptimizerTraffic(const StateOptions& state, Precision precision) {
 }
 
 StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
-                     const StateOptions& state) {
+                     const StateOptions& state, const FrameworkParameters& framework) {
   const bool fsdp = c.zero == 3;
   const double all = g.parameters + g.expert_parameters;
   const double sharded = d.Sharded(g);
@@ -62,14 +62,18 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
   const bool whole = c.zero >= 2 && c.pp > 1 && d.replicas > 1;
   StageMemory memory;
   const double weight = ElementBytes(c.precision), copy = MasterCopyBytes(c.precision);
-  memory.weights =
-      WholeBytes(fsdp ? kMasterBytes * sharded + (whole ? weight * all : 0) : weight * all);
-  memory.gradients =
-      WholeBytes(state.gradient_bytes * ((c.zero >= 2 ? sharded : all) + (whole ? all : 0)));
-  const double moments = 2 * state.moment_bytes;
-  const double optimizer = (fsdp ? moments : copy + moments) * (c.zero >= 1 ? sharded : all);
+  const bool master_alone = fsdp && !framework.shards_working_weights;
+  const double shard = (master_alone ? kMasterBytes : weight) * sharded;
+  memory.weights = WholeBytes(fsdp ? shard + (whole ? weight * all : 0) : weight * all);
   const double state_share = OffloadedState(c);
-  memory.host = WholeBytes(state_share * optimizer);
+  const double gradients = state.gradient_bytes * (c.zero >= 2 ? sharded : all);
+  const double gradients_share = c.zero >= 2 && framework.shards_working_weights ? state_share : 0;
+  memory.gradients =
+      WholeBytes((1 - gradients_share) * gradients + state.gradient_bytes * (whole ? all : 0));
+  const double moments = 2 * state.moment_bytes;
+  const double optimizer =
+      (master_alone ? moments : copy + moments) * (c.zero >= 1 ? sharded : all);
+  memory.host = WholeBytes(state_share * optimizer + gradients_share * gradients);
   memory.optimizer = WholeBytes((1 - state_share) * optimizer);
   const double behind = d.pp - RealNumber(position);  // this group and those that follow
   double in_flight = std::min(d.micro_batches, behind);
@@ -95,7 +99,8 @@ StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& 
 
 // Over all replicas ZeRO 1 takes no more than 0, and a larger group no more than a smaller.
 int64_t LeastBytes(const Configuration& c, const Workload& workload, const GroupCost& g,
-                   int64_t position, const StateOptions& state) {
+                   int64_t position, const StateOptions& state,
+                   const FrameworkParameters& framework) {
   Configuration sharded = c;
   sharded.shard = 0;
   sharded.offload_percent = sharded.offload_layers = 0;
@@ -104,7 +109,7 @@ int64_t LeastBytes(const Configuration& c, const Workload& workload, const Group
   // With a pipeline ZeRO 2 takes more than 1, else less.
   for (const int zero : {c.pp > 1 ? 1 : 2, 3}) {
     sharded.zero = zero;
-    least = std::min(least, MemoryOf(sharded, degrees, g, position, state).total());
+    least = std::min(least, MemoryOf(sharded, degrees, g, position, state, framework).total());
   }
   return least;
 }

@@ -56,11 +56,12 @@ double OptimizerTraffic(const StateOptions& state, Precision precision);
 
 // Memory of the group at `position`, which costs `g`.
 StageMemory MemoryOf(const Configuration& c, const Degrees& d, const GroupCost& g, int64_t position,
-                     const StateOptions& state);
+                     const StateOptions& state, const FrameworkParameters& framework);
 
 // No more than it takes with any ZeRO over any group, however much of what `c` offloads is.
 int64_t LeastBytes(const Configuration& c, const Workload& workload, const GroupCost& g,
-                   int64_t position, const StateOptions& state);
+                   int64_t position, const StateOptions& state,
+                   const FrameworkParameters& framework);
 
 }  // namespace meshwright::transformer
 

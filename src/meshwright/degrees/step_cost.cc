@@ -100,6 +100,7 @@ class StepCoster::Tables {
   double UpdateSeconds(const Configuration& c, const GroupCost& g);
   double fixed_seconds() const { return framework_.step_seconds; }
   const StateOptions& state() const { return state_; }
+  const FrameworkParameters& framework() const { return framework_; }
 
  private:
   // Those of `c` among `pipelines`, which are by Recompute.
@@ -361,7 +362,8 @@ StepFigures StepCoster::Tables::Figures(const Configuration& c) {
   // The first of equal groups has the most micro-batches in flight.
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
     if (pipeline.ranges[i].groups == 0) continue;
-    const StageMemory memory = MemoryOf(c, d, pipeline.groups[i], pipeline.ranges[i].first, state_);
+    const StageMemory memory =
+        MemoryOf(c, d, pipeline.groups[i], pipeline.ranges[i].first, state_, framework_);
     figures.peak_bytes = std::max(figures.peak_bytes, memory.total());
     figures.kept_bytes = std::max(figures.kept_bytes, memory.activations + memory.logits);
     figures.host_bytes = std::max(figures.host_bytes, memory.host);
@@ -376,7 +378,7 @@ StepCost StepCoster::Tables::Cost(const Configuration& c) {
   const PipelineCost& pipeline = PipelineOf(c, family, PlacedOf(c, family).pipelines);
   for (int64_t i = 0; i < c.pp; ++i) {
     const size_t group = GroupAt(c, *family.partition, i);
-    cost.memory[i] = MemoryOf(c, d, pipeline.groups[group], i, state_);
+    cost.memory[i] = MemoryOf(c, d, pipeline.groups[group], i, state_, framework_);
   }
   return cost;
 }
@@ -424,7 +426,7 @@ StepBound StepCoster::Tables::BoundOn(const Configuration& c,
   for (size_t i = 0; i < pipeline.groups.size(); ++i) {
     if (pipeline.ranges[i].groups == 0) continue;
     least.bytes = std::max(least.bytes, LeastBytes(c, workload_, pipeline.groups[i],
-                                                   pipeline.ranges[i].first, state_));
+                                                   pipeline.ranges[i].first, state_, framework_));
   }
   return least;
 }
@@ -451,7 +453,8 @@ StepBound StepCoster::Tables::LeastOfRanges(const Configuration& c) {
   const PipelineCost& none = pipelines[static_cast<size_t>(Recompute::kNone)];
   const PipelineCost& all = pipelines[static_cast<size_t>(c.recompute)];
   const auto bytes = [&](const PipelineCost& pipeline, size_t i) {
-    return LeastBytes(c, workload_, pipeline.groups[i], pipeline.ranges[i].first, state_);
+    return LeastBytes(c, workload_, pipeline.groups[i], pipeline.ranges[i].first, state_,
+                      framework_);
   };
   for (size_t i = 0; i < none.groups.size(); ++i) {
     least.bytes = std::max(least.bytes, std::min(bytes(none, i), bytes(all, i)));
@@ -495,7 +498,8 @@ AllBlockCosts StepCoster::AllBlocks(const Configuration& c) { return tables_->Al
 
 StageMemory StepCoster::GroupMemory(const Configuration& c, const GroupCost& group,
                                     int64_t position) const {
-  return MemoryOf(c, Degrees(c, tables_->workload()), group, position, tables_->state());
+  return MemoryOf(c, Degrees(c, tables_->workload()), group, position, tables_->state(),
+                  tables_->framework());
 }
 
 double StepCoster::GroupUpdateSeconds(const Configuration& c, const GroupCost& group) {

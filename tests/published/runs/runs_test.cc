@@ -204,6 +204,17 @@ TEST(PredictRuns, FollowsTheRecipesOfSources) {
   EXPECT_EQ(told.run->configuration.recompute, Recompute::kNone);
 }
 
+// Of old tables a row of the repository's own says it, by their source.
+TEST(PredictRuns, KnowsTheLossOfOldTables) {
+  const std::string text =
+      "source,model,gpu,n_gpus,tp,pp,mbs,seq,gbs,dtype,iteration_time_s\n"
+      "MosaicML llm-foundry MPT benchmarks,llama3.1-8b,h100,16,1,1,1,4096,32,bf16,4\n";
+  const RunPrediction run =
+      PredictRuns(ParseCsv(text, "f").value(), "f", BuiltinCostParameters()).value()[0];
+  ASSERT_TRUE(run.run.has_value()) << run.skipped;
+  EXPECT_EQ(run.run->framework.state.logit_bytes, LogitBytes(Loss::kFused, run.run->model));
+}
+
 // What ran a row is what its columns say; words of its source say nothing beside them.
 TEST(PredictRuns, FollowsColumnsOfWhatRanARow) {
   const auto run = [](const std::string& columns, const std::string& fields) {

@@ -13,14 +13,15 @@ namespace {
 struct SourceColumns {
   std::string_view source;  // that the column `source` begins with; of several the longest counts
   std::string_view framework, release;
-  std::string_view grads, precision, sequence_parallel;
+  std::string_view grads, precision, sequence_parallel, loss;
 };
 
 // NVIDIA's submissions to MLPerf reduce gradients in 16 bits (grad_sync_dtype: bf16 in their
 // distributed_fused_adam.yaml), and train in 8 bits unless a row says otherwise (FP8=True in their
 // config_common.sh); from v5 on they use NeMo's recipes. v3.0's containers had the first flash
 // attention, v3.1's the second (its Dockerfile installs flash-attn 2.0.8). BigScience ran
-// Megatron-DeepSpeed of 2021, without sequence parallelism.
+// Megatron-DeepSpeed of 2021, without sequence parallelism. llm-foundry's MPT has flash attention's
+// fused cross entropy unless a configuration says otherwise (loss_fn in modeling_mpt.py).
 constexpr SourceColumns kSources[] = {
     {"Megatron-LM SC'21 table 1 / repo", "megatron", "21.04"},
     {"Megatron-LM README 2020 scaling", "megatron", "20.12"},
@@ -31,7 +32,7 @@ constexpr SourceColumns kSources[] = {
     {"InternEvo", "megatron", "23.09"},
     {"torchtitan", "torchtitan", "24.12"},
     {"torchtitan 2025-06", "torchtitan", "25.06"},
-    {"MosaicML llm-foundry MPT benchmarks", "fsdp", "23.10"},
+    {"MosaicML llm-foundry MPT benchmarks", "fsdp", "23.10", "", "", "", "fused"},
     {"litgpt Thunder README", "fsdp", "24.10"},
     {"NeMo AutoModel perf summary", "fsdp", "25.09"},
     {"ml-engineering DeepSpeed", "deepspeed", "25.06"},
@@ -87,6 +88,7 @@ std::string FieldOf(std::string_view column, const OldRow& row) {
   if (column == "grads") return std::string(best->grads);
   if (column == "precision") return row.dtype.empty() ? std::string(best->precision) : "";
   if (column == "sequence_parallel") return std::string(best->sequence_parallel);
+  if (column == "loss") return std::string(best->loss);
   return "";
 }
 
