@@ -297,6 +297,39 @@ TEST_F(StepCostTest, DeepSpeedOffloadsCopyAndGradientsOfLongSequences) {
   EXPECT_EQ(own.host_bytes, (4 + 8 + 2) * parameters / 8);
 }
 
+// State spaces cost as much for each token however long the sequence, and attention does not.
+TEST_F(StepCostTest, RecurrencesCostTokensNotPairs) {
+  const auto read = [](const std::string& json) {
+    return *ReadHuggingFaceConfig(json, "config.json");
+  };
+  const Model attends = *LoadModel("gpt3-1.3b");
+  const Model recurs =
+      read(R"({"model_type": "mamba2", "hidden_size": 2560, "num_hidden_layers": 64,
+      "vocab_size": 50288, "num_heads": 80, "n_groups": 8})");
+  const auto compute = [&](const Model& model, int64_t sequence, const Configuration& c) {
+    model_ = model;
+    workload_ = {.sequence = sequence, .global_batch = 64};
+    return Cost(c);
+  };
+  const Configuration dp{.dp = 8};
+  const auto growth = [&](const Model& model) {
+    return compute(model, 32768, dp).time.compute / compute(model, 4096, dp).time.compute;
+  };
+  EXPECT_LT(growth(recurs), 8.1);
+  EXPECT_GT(growth(attends), 10);
+  // Tensor parallelism cuts nearly all weights, and what is kept.
+  const StepCost one = compute(recurs, 4096, dp);
+  const StepCost two = compute(recurs, 4096, {.tp = 2, .sequence_parallel = true, .dp = 4});
+  EXPECT_LT(static_cast<double>(two.memory[0].weights), 0.501 * one.memory[0].weights);
+  EXPECT_LT(static_cast<double>(two.memory[0].activations), 0.51 * one.memory[0].activations);
+  EXPECT_GT(two.time.tensor_communication, 0);
+  const Cluster cluster = *ParseCluster("8xh100-sxm");
+  const auto message = [&](const Configuration& c) {
+    return std::string(CheckConfiguration(recurs, workload_, cluster, c).message());
+  };
+  EXPECT_THAT(message({.cp = 2, .dp = 4}), HasSubstr("cp 2 cuts sequences, and recurrences run"));
+}
+
 // 24 layers in 4 stages of 6.
 TEST_F(StepCostTest, SomeLayersOfSomeStagesAreComputedAgain) {
   Configuration none{.dp = 2, .pp = 4};

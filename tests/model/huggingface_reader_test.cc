@@ -163,18 +163,19 @@ TEST(HuggingFaceReader, KnowsFamiliesByTheClassToo) {
 TEST(HuggingFaceReaderErrors, NameTheNearestArchitecture) {
   EXPECT_THAT(Error("{\n  \"model_type\": \"lama\"}"),
               testing::AllOf(StartsWith("config.json:2:17: model_type: unknown architecture "
-                                        "\"lama\"; did you mean \"llama\"? Known are bert, "),
+                                        "\"lama\"; did you mean \"llama\"? Known are bamba, bert,"),
                              HasSubstr("vit")));
   // By fields, not by spelling: these are BERT's, and those of experts beside a shared one.
-  EXPECT_THAT(Error(R"({"model_type": "electra", "hidden_size": 64, "num_hidden_layers": 4,
+  EXPECT_THAT(
+      Error(R"({"model_type": "electra", "hidden_size": 64, "num_hidden_layers": 4,
                         "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100,
                         "type_vocab_size": 2, "max_position_embeddings": 512,
                         "hidden_act": "gelu"})"),
-              HasSubstr("\"electra\"; the nearest by its fields is \"bert\". Known are bert, "));
+      HasSubstr("\"electra\"; the nearest by its fields is \"bert\". Known are bamba, bert, "));
   EXPECT_THAT(Error(R"({"model_type": "unheard", "n_embd": 64, "n_layer": 4, "n_head": 4,
                         "n_positions": 64, "n_inner": 96, "vocab_size": 100})"),
               HasSubstr("the nearest by its fields is \"gpt2\""));
-  EXPECT_THAT(Error(R"({"architectures": ["MambaForCausalLM"]})"),
+  EXPECT_THAT(Error(R"({"architectures": ["RwkvForCausalLM"]})"),
               StartsWith("config.json:1:19: architectures: unknown architecture"));
   EXPECT_THAT(Error("{}"), StartsWith("config.json:1:1: the field \"model_type\" is missing"));
   EXPECT_THAT(Error(Small("llama", R"("architectures": ["LlamaForTokenClassification"], )")),

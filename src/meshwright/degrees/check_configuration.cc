@@ -9,6 +9,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/step_cost.h"
+#include "meshwright/model/recurrence.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -46,7 +47,14 @@ absl::Status CheckSplits(const Model& model, const Configuration& c) {
   std::vector<Whole> tensor, experts, inner;
   for (const Stack& stack : model.stacks) {
     for (const Layer& layer : stack.kinds) {
-      tensor.push_back({layer.attention.heads, "heads"});
+      if (layer.attends()) tensor.push_back({layer.attention.heads, "heads"});
+      if (layer.recurrence.has_value()) {
+        tensor.push_back({SplitOver(*layer.recurrence), "heads or channels of recurrences"});
+        if (c.cp > 1) {
+          return absl::InvalidArgumentError(StrCat(
+              "cp ", c.cp, " cuts sequences, and recurrences run along whole ones; valid: 1"));
+        }
+      }
       if (layer.cross_attention.has_value()) {
         tensor.push_back({layer.cross_attention->heads, "heads"});
       }
@@ -85,8 +93,8 @@ absl::Status CheckGrid(const Model& model, const Workload& workload, const Confi
       heads.push_back({attention.kv_heads, "heads of keys and values"});
       inner.push_back({attention.heads * attention.v_head_dim, "(size of all heads)"});
       if (layer.mlp.has_value()) inner.push_back({layer.mlp->ffn, "(inner size of the MLPs)"});
-      plain = plain && layer.mlp.has_value() && !layer.cross_attention.has_value() &&
-              !attention.latent.has_value();
+      plain = plain && layer.attends() && layer.mlp.has_value() &&
+              !layer.cross_attention.has_value() && !attention.latent.has_value();
     }
   }
   if (c.context == ContextKind::kUlysses) {

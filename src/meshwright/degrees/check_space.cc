@@ -12,6 +12,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/space.h"
+#include "meshwright/model/recurrence.h"
 
 // Why a space is empty. What each fix may be is asked of the space itself, with that fix taken
 // away, so that rules stand in one place.
@@ -214,7 +215,10 @@ std::string SizesText(const Model& model, const Workload& workload) {
   };
   for (const Stack& stack : model.stacks) {
     for (const Layer& layer : stack.kinds) {
-      add(absl::StrCat(layer.attention.heads, " heads"));
+      if (layer.recurrence.has_value()) {
+        add(absl::StrCat("recurrences that are cut into ", SplitOver(*layer.recurrence)));
+      }
+      if (layer.attends()) add(absl::StrCat(layer.attention.heads, " heads"));
       if (layer.attention.kv_heads != layer.attention.heads) {
         add(absl::StrCat(layer.attention.kv_heads, " of keys and values"));
       }

@@ -8,6 +8,7 @@
 #include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/layer_partition.h"
 #include "meshwright/degrees/rank_order.h"
+#include "meshwright/model/recurrence.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -122,13 +123,18 @@ Space::Space(const Model& model, const Workload& workload, int64_t gpus, const F
   };
   for (const Stack& stack : model.stacks) {
     for (const Layer& layer : stack.kinds) {
-      add_attention(layer.attention);
+      if (layer.attends()) add_attention(layer.attention);
+      if (layer.recurrence.has_value()) {
+        recurs_ = true;
+        AddOnce(SplitOver(*layer.recurrence), tensor_sizes_);
+        if (layer.recurrence->groups > 0) AddOnce(layer.recurrence->groups, kv_heads_);
+      }
       if (layer.cross_attention.has_value()) add_attention(*layer.cross_attention);
       if (layer.mlp.has_value()) AddOnce(layer.mlp->ffn, tensor_sizes_);
       AddOnce(layer.attention.heads * layer.attention.v_head_dim, inner_sizes_);
       if (layer.mlp.has_value()) AddOnce(layer.mlp->ffn, inner_sizes_);
-      plain = plain && layer.mlp.has_value() && !layer.cross_attention.has_value() &&
-              !layer.attention.latent.has_value();
+      plain = plain && layer.attends() && layer.mlp.has_value() &&
+              !layer.cross_attention.has_value() && !layer.attention.latent.has_value();
       if (!layer.moe.has_value()) continue;
       AddOnce(layer.moe->shared.ffn, tensor_sizes_);
       AddOnce(layer.moe->experts, experts_);
@@ -187,6 +193,7 @@ std::vector<Space::Degrees> Space::AllDegrees() const {
     for (const int64_t cp : Divisors(gpus_ / tp)) {
       if (Grids(tp, cp).empty()) continue;
       if (!Allows(fixes_.cp, cp) || (cp > 1 && workload_.sequence % (2 * cp) != 0)) continue;
+      if (cp > 1 && recurs_) continue;
       for (const int64_t pp : Divisors(gpus_ / tp / cp)) {
         const int64_t dp = gpus_ / tp / cp / pp;
         if (!Allows(fixes_.pp, pp) || pp > layers_) continue;

@@ -193,6 +193,7 @@ class Space {
       other_partitions_;  // pp for which ends_as_layers changes the partition, ascending
   // tp must divide each; of the heads of keys and values see TensorDegreeFits.
   std::vector<int64_t> tensor_sizes_, heads_, kv_heads_;
+  bool recurs_ = false;               // a layer has a recurrence, which runs along whole sequences
   std::vector<int64_t> inner_sizes_;  // of matmuls, that grids cut; empty: no grids
   std::vector<Offload> offloads_;
   std::vector<int64_t> experts_, expert_sizes_;  // that ep and etp must divide; empty: no experts

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "meshwright/model/recurrence.h"
 #include "meshwright/model/tensors.h"
 
 namespace meshwright::transformer {
@@ -51,12 +52,26 @@ Side SideOf(Part part) {
     case Part::kTokenEmbedding:
     case Part::kHead:
     case Part::kMtpProjection:
+    case Part::kRecurrenceInput:
+    case Part::kRecurrenceGate:
+    case Part::kTimeStep:
+    case Part::kTimeStepBias:
+    case Part::kInputGate:
+    case Part::kInputGateBias:
+    case Part::kDecayGate:
+    case Part::kDecayGateBias:
+    case Part::kConvolution:
+    case Part::kDecay:
+    case Part::kSkip:
+    case Part::kRecurrenceNorm:
       return {.column = true};
     case Part::kAttentionOutput:
     case Part::kCrossAttentionOutput:
     case Part::kMlpDown:
     case Part::kExpertDown:
     case Part::kSharedExpertDown:
+    case Part::kSelection:
+    case Part::kRecurrenceOutput:
       return {.row = true};
     default:
       return {};
@@ -79,6 +94,7 @@ class Adder {
   void AddMatmul(const Matmul& matmul, bool low_precision);
   void AddGridMatmul(const Matmul& matmul);
   void Attention(const Matmul& scores);
+  void Scan(const Matmul& matmul);
   // Flops alone: of scores, or of values, whose time Attention has.
   void AddPairs(const Matmul& matmul);
   // `elements` read and written, forward.
@@ -189,6 +205,21 @@ void Adder::Attention(const Matmul& scores) {
   cost.attention_backward += backward;
   attention_flops += 2 * sequences_ * scores.Flops(/*dense=*/false);
   kept_scores += static_cast<double>(scores.m) * static_cast<double>(scores.n) * batch;
+}
+
+// A matmul of each chunk and head in a fused kernel; what it reads and writes is
+// RecurrenceTraffic's.
+void Adder::Scan(const Matmul& matmul) {
+  const double flops = sequences_ * matmul.Flops(/*dense=*/false);
+  const double efficiency =
+      SideEfficiency(static_cast<double>(matmul.m), static_cast<double>(matmul.n),
+                     static_cast<double>(matmul.k), s_.rates.half_side);
+  const double seconds = flops / static_cast<double>(c_.tp) / (s_.rates.matmuls_16 * efficiency) +
+                         s_.rates.kernel_seconds;
+  cost.forward += seconds;
+  cost.backward += matmul.backward_matmuls * seconds;
+  matmul_forward += seconds;
+  cost.flops += flops * (1 + matmul.backward_matmuls);
 }
 
 void Adder::Elementwise(double elements) {
@@ -330,6 +361,8 @@ namespace {
 struct LayerSizes {
   double residual;                      // on one GPU
   double queries, keys_values, values;  // of a token
+  double recurrence;                    // of a token: what a recurrence keeps
+  double halves;                        // of the layer: along the sequence, and MLP or experts
   double inner;         // on one GPU: enters and leaves the MLP's activation function
   double kept_matmuls;  // on one GPU: what matmuls put out
 };
@@ -355,7 +388,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
 
   const double input = n.residual * bytes;
   // Before and behind both norms; masks of two dropouts.
-  const double before_norms = 2 * input, behind_norms = 2 * n.residual * read;
+  const double before_norms = n.halves * input, behind_norms = n.halves * n.residual * read;
   const double masks = early ? n.residual * bytes : 0;
   double latents = 0, made_latents = 0;  // of latent attention: before and behind their norms
   if (a.latent.has_value()) {
@@ -367,7 +400,9 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   const double attended = rows * (n.queries + n.keys_values) / tp * bytes;
   // Attention's result is read by its own backward phase, and by the next matmul.
   const double result = rows * n.values / tp * (bytes + (read < bytes ? read : 0));
-  const bool gated = layer.moe.has_value() ? layer.moe->expert.gated : layer.mlp->gated;
+  const bool gated =
+      layer.moe.has_value() ? layer.moe->expert.gated : layer.mlp.has_value() && layer.mlp->gated;
+  const double along = rows * n.recurrence / tp * bytes;
   const double behind_activation = n.inner / (gated ? 3 : 2);
   const double before_activation = n.inner - behind_activation;
   // Tokens as they were sent to the experts. What experts give is not read again: probabilities
@@ -379,11 +414,11 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
 
   const double activations = behind_activation * read;
   const double all = before_norms + behind_norms + masks + latents + made_latents + attended +
-                     result + before_activation * bytes + activations + sent;
+                     result + along + before_activation * bytes + activations + sent;
   // Gradients of the half that has more, and of what enters it; tokens on their way to experts.
   const double gradients =
-      std::max(attended + rows * n.values / tp * bytes, n.inner * bytes + at_experts) + 2 * input +
-      at_experts;
+      std::max(attended + rows * n.values / tp * bytes + along, n.inner * bytes + at_experts) +
+      2 * input + at_experts;
   Recomputation& none = cost->again[static_cast<size_t>(Recompute::kNone)];
   Recomputation& selective = cost->again[static_cast<size_t>(Recompute::kSelective)];
   Recomputation& modules = cost->again[static_cast<size_t>(Recompute::kModules)];
@@ -392,7 +427,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   none.transient_bytes = gradients;
   if (s.framework.keeps_every_other_matmul) {
     selective.saved_bytes =
-        input + bytes * (rows * n.values / tp + n.kept_matmuls / 2) + statistics;
+        input + bytes * (rows * n.values / tp + n.kept_matmuls / 2) + along + statistics;
     selective.seconds = cost->forward - adder.matmul_forward / 2 - cost->attention_forward;
     selective.transient_bytes = none.saved_bytes;
   } else {
@@ -438,6 +473,8 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
       adder.AddPairs(matmul);
     } else if (matmul.kind == MatmulKind::kValues) {
       adder.AddPairs(matmul);
+    } else if (matmul.kind == MatmulKind::kScan) {
+      adder.Scan(matmul);
     } else {
       if (c.tp2 > 1) {
         adder.AddGridMatmul(matmul);
@@ -449,16 +486,23 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                       static_cast<double>(matmul.n) / (split || c.sequence_parallel ? tp : 1);
     }
   }
-  // Norms and residual sums of the two halves; rotation; activation of the MLP.
+  // Norms and residual sums of the two halves; rotation, or convolution and scan; activation of the
+  // MLP.
   const double spread = c.sequence_parallel ? tp : 1;
   const double residual = rows * hidden / spread;
-  adder.Elementwise(5 * residual);
-  adder.Elementwise(5 * residual);
-  adder.Elementwise(2 * rows * (queries + keys_values / 2) / tp);
+  const bool mixes = layer.attends() || layer.recurrence.has_value();
+  if (mixes) adder.Elementwise(5 * residual);
+  if (layer.feeds_forward()) adder.Elementwise(5 * residual);
+  if (layer.attends()) adder.Elementwise(2 * rows * (queries + keys_values / 2) / tp);
+  double recurrence = 0;
+  if (layer.recurrence.has_value()) {
+    adder.Elementwise(rows * RecurrenceTraffic(*layer.recurrence) / tp);
+    recurrence = RecurrenceKept(*layer.recurrence);
+  }
   double inner = 0;  // elements that enter and leave the activation
   if (layer.mlp.has_value()) {
     inner = rows * static_cast<double>(layer.mlp->ffn) * (layer.mlp->gated ? 3 : 2) / tp;
-  } else {
+  } else if (layer.moe.has_value()) {
     const Moe& moe = *layer.moe;
     const double chosen = rows / tp * static_cast<double>(moe.top_k);
     inner = chosen * static_cast<double>(moe.expert.ffn) * (moe.expert.gated ? 3 : 2) +
@@ -470,7 +514,7 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
     }
     adder.cost.experts_per_token = static_cast<double>(moe.top_k);
   }
-  adder.Elementwise(inner);
+  if (layer.feeds_forward()) adder.Elementwise(inner);
   BlockCost cost = adder.cost;
   if (c.tp2 > 1) {
     const double rows_bytes = rows / static_cast<double>(c.tp2) * kSumBytes;
@@ -479,7 +523,8 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
         rows * keys_values / static_cast<double>(c.tp1()) * s.rates.element_bytes;
   } else if (c.tp > 1) {
     cost.tensor_bytes = rows * hidden * s.rates.element_bytes;
-    cost.tensor_passes = layer.moe.has_value() && layer.moe->shared.ffn == 0 ? 2 : 4;
+    const bool experts_only = layer.moe.has_value() && layer.moe->shared.ffn == 0;
+    cost.tensor_passes = (mixes ? 2 : 0) + (layer.feeds_forward() && !experts_only ? 2 : 0);
   }
   if (c.cp > 1) {
     // Rows of a grid gather keys and values among themselves, and pass them on whole.
@@ -488,7 +533,9 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
   }
   SetParameters(block, c, &cost);
 
-  SetKept(layer, s, adder, {residual, queries, keys_values, values, inner, kept_matmuls}, &cost);
+  const double halves = (mixes ? 1 : 0) + (layer.feeds_forward() ? 1 : 0);
+  SetKept(layer, s, adder,
+          {residual, queries, keys_values, values, recurrence, halves, inner, kept_matmuls}, &cost);
   // Keys and values of the whole sequence, and their gradients; the panels at work.
   double beside = 0;
   if (c.cp > 1 && c.context == ContextKind::kAllGather) {

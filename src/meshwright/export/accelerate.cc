@@ -65,6 +65,8 @@ void CheckAccelerateConfiguration(const ModelLaunch& launch, const Configuration
       findings.Require(layer.attention.heads % c.tp == 0 && layer.attention.kv_heads % c.tp == 0,
                        "tp: tp ", c.tp, " must divide the ", layer.attention.heads,
                        " heads and the ", layer.attention.kv_heads, " of keys and values");
+      findings.Require(!layer.recurrence.has_value() || c.tp == 1,
+                       "tp: plans for tp split attention and MLPs, not recurrences");
     }
   }
   findings.Require(launch.workload.global_batch % (c.micro_batch * c.dp) == 0,

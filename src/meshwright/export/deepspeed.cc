@@ -32,6 +32,8 @@ void CheckDeepSpeedSplits(const ModelLaunch& launch, const Configuration& c, Fin
                        "tensor_parallel: autotp_size ", c.tp, " must divide the ",
                        layer.attention.heads, " heads and the ", layer.attention.kv_heads,
                        " of keys and values");
+      findings.Require(!layer.recurrence.has_value() || c.tp == 1,
+                       "tensor_parallel: AutoTP splits attention and MLPs, not recurrences");
       if (!layer.moe.has_value()) continue;
       findings.Require(layer.moe->experts % c.ep == 0, "expert_parallel: autoep_size ", c.ep,
                        " must divide the ", layer.moe->experts, " experts");

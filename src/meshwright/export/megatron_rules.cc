@@ -85,6 +85,11 @@ void CheckMegatronMoe(const transformer::Moe& moe, const Mlp& first, Findings& f
 
 void CheckMegatronLayer(const ModelLaunch& launch, const Layer& layer, const Layer& first,
                         Findings& findings) {
+  const bool whole =
+      first.attends() && first.feeds_forward() && layer.attends() && layer.feeds_forward();
+  findings.Require(whole,
+                   "model: pretrain_gpt.py has attention and an MLP or experts in every layer");
+  if (!whole) return;
   const Mlp& mlp = first.moe.has_value() ? first.moe->expert : *first.mlp;
   CheckMegatronAttention(launch, layer.attention, first.attention, findings);
   findings.Require(!layer.cross_attention.has_value(), "model: pretrain_gpt.py has no encoder");

@@ -48,6 +48,7 @@ constexpr std::array<Flavor, 8> kFlavors = {{
 const Flavor* FlavorOf(const transformer::Model& model) {
   if (model.stacks.size() != 1 || model.stacks[0].kinds.size() != 1) return nullptr;
   const Layer& layer = model.stacks[0].kinds[0];
+  if (!layer.feeds_forward()) return nullptr;
   const int64_t experts = layer.moe.has_value() ? layer.moe->experts : 0;
   const int64_t ffn = layer.moe.has_value() ? layer.moe->expert.ffn : layer.mlp->ffn;
   for (const Flavor& flavor : kFlavors) {

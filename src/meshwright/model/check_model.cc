@@ -31,6 +31,7 @@ class Checker {
   void CheckEmbeddingAndHead();
   void CheckStack(const Stack& stack);
   void CheckAttention(std::string_view what, const Attention& attention);
+  void CheckRecurrence(const Recurrence& r);
   void CheckMlp(const Mlp& mlp);
   void CheckMoe(const Moe& moe);
 
@@ -84,6 +85,18 @@ void Checker::CheckAttention(std::string_view what, const Attention& a) {
           "heads of latent attention are nope_head_dim + rope_head_dim large");
 }
 
+void Checker::CheckRecurrence(const Recurrence& r) {
+  RequireSize("the recurrence's heads", r.heads, 1, kMaxProjection);
+  RequireSize("the recurrence's head_dim", r.head_dim, 1, kMaxProjection);
+  RequireSize("the recurrence's channels", r.heads <= kMaxProjection ? r.channels() : 0, 1,
+              kMaxProjection);
+  RequireSize("the recurrence's groups", r.groups, 0, kMaxWidth);
+  RequireSize("the recurrence's state", r.state, 0, kMaxWidth);
+  RequireSize("the recurrence's rank", r.rank, 0, kMaxWidth);
+  RequireSize("the convolution's taps", r.taps, 1, kMaxWidth);
+  RequireSize("the recurrence's chunk", r.chunk, 0, kMaxVocabulary);
+}
+
 void Checker::CheckMlp(const Mlp& mlp) { RequireSize("ffn", mlp.ffn, 1, kMaxFfn); }
 
 void Checker::CheckMoe(const Moe& moe) {
@@ -97,12 +110,18 @@ void Checker::CheckMoe(const Moe& moe) {
 void Checker::CheckStack(const Stack& stack) {
   for (const Layer& layer : stack.kinds) {
     where_ = StrCat("layer kind ", layer.name, ": ");
-    CheckAttention("attention", layer.attention);
+    Require(!layer.attends() || !layer.recurrence.has_value(),
+            "there are attention and a recurrence; valid is one of them");
+    if (layer.attends()) CheckAttention("attention", layer.attention);
+    if (layer.recurrence.has_value()) CheckRecurrence(*layer.recurrence);
     if (layer.cross_attention.has_value()) {
       CheckAttention("cross-attention", *layer.cross_attention);
       Require(!layer.cross_attention->latent.has_value(), "cross-attention cannot be latent");
     }
-    Require(layer.mlp.has_value() != layer.moe.has_value(), "either an MLP or experts are needed");
+    Require(!layer.mlp.has_value() || !layer.moe.has_value(),
+            "there are an MLP and experts; valid is one of them");
+    Require(layer.attends() || layer.recurrence.has_value() || layer.feeds_forward(),
+            "it has neither attention nor a recurrence, MLP or experts");
     if (layer.mlp.has_value()) CheckMlp(*layer.mlp);
     if (layer.moe.has_value()) CheckMoe(*layer.moe);
     where_.clear();

@@ -166,6 +166,19 @@ bool Config::Flag(std::string_view field, bool fallback) const {
   return fallback;
 }
 
+double Config::Real(std::string_view field, double fallback) const {
+  const Value value = Find(field);
+  if (value.json == nullptr) return fallback;
+  if (value.json->is_number() && value.json->get<double>() > 0) return value.json->get<double>();
+  Fail(field, absl::StrCat("expected a number above 0, found ", Quoted(*value.json)));
+  return fallback;
+}
+
+bool Config::IsText(std::string_view field, std::string_view word) const {
+  const Value value = Find(field);
+  return value.json != nullptr && value.json->is_string() && *value.json == word;
+}
+
 std::string Config::Text(std::string_view field, std::string_view fallback) const {
   const Value value = Find(field);
   if (value.json == nullptr) return std::string(fallback);

@@ -37,7 +37,11 @@ class Config {
   // The same from 0.
   int64_t CountOrZero(std::string_view field, int64_t most, int64_t fallback) const;
   bool Flag(std::string_view field, bool fallback) const;
+  // A number above 0.
+  double Real(std::string_view field, double fallback) const;
   std::string Text(std::string_view field, std::string_view fallback) const;
+  // Whether it is there and that word; a field may also be a number.
+  bool IsText(std::string_view field, std::string_view word) const;
   // nullopt if absent.
   std::optional<std::vector<int64_t>> Counts(std::string_view field, int64_t most) const;
   std::optional<std::vector<std::string>> Texts(std::string_view field) const;

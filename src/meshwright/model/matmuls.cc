@@ -1,6 +1,9 @@
 #include "meshwright/model/matmuls.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "meshwright/model/recurrence.h"
 
 namespace meshwright::transformer {
 namespace {
@@ -10,6 +13,7 @@ using Wide = __int128;
 Wide ExactFlops(const Matmul& matmul, bool dense) {
   switch (matmul.kind) {
     case MatmulKind::kWeight:
+    case MatmulKind::kScan:
       return Wide{2} * matmul.batch * matmul.m * matmul.n * matmul.k;
     case MatmulKind::kExperts:
       return Wide{2} * matmul.m * matmul.n * matmul.k;
@@ -42,6 +46,7 @@ class Lister {
   }
   void SelfAttention(const Attention& attention, int64_t tokens);
   void CrossAttention(const Attention& attention, int64_t tokens, int64_t source);
+  void Scan(const Recurrence& recurrence, int64_t tokens);
   void Feedforward(const Layer& layer, int64_t rows);
 
   std::vector<Matmul> Take() { return std::move(matmuls_); }
@@ -58,7 +63,7 @@ class Lister {
 
 void Lister::SelfAttention(const Attention& a, int64_t tokens) {
   const int64_t rows = sequences_ * tokens;
-  const int64_t q = a.heads * a.qk_head_dim;
+  const int64_t q = a.heads * a.qk_head_dim * (a.output_gate ? 2 : 1);
   const int64_t k = a.kv_heads * a.qk_head_dim;
   const int64_t v = a.kv_heads * a.v_head_dim;
   if (a.latent.has_value()) {
@@ -72,6 +77,23 @@ void Lister::SelfAttention(const Attention& a, int64_t tokens) {
   }
   Pairs(a, Part::kAttentionOutput, tokens, tokens, AttendedPairs(a, tokens));
   Weight(Part::kAttentionOutput, rows, model_.hidden, a.heads * a.v_head_dim);
+}
+
+// The scan stands before the projection out.
+void Lister::Scan(const Recurrence& recurrence, int64_t tokens) {
+  for (const RecurrenceParameter& one : RecurrenceParameters(recurrence, model_.hidden)) {
+    if (one.part == Part::kRecurrenceOutput) {
+      for (Matmul matmul : ScanMatmuls(recurrence, tokens)) {
+        matmul.batch *= sequences_;
+        matmuls_.push_back(matmul);
+      }
+    }
+    if (!one.matrix) continue;
+    // Of a matrix in blocks every output has the inputs of its block.
+    const bool blocks = one.shape.size() > 2;
+    Weight(one.part, sequences_ * tokens, blocks ? one.shape[0] * one.shape[1] : one.shape[0],
+           one.shape.back());
+  }
 }
 
 void Lister::Latent(const Attention& a, int64_t rows) {
@@ -151,7 +173,8 @@ void Lister::Experts(const Moe& moe, int64_t rows) {
 }
 
 bool IsAttention(const Matmul& matmul) {
-  return matmul.kind == MatmulKind::kScores || matmul.kind == MatmulKind::kValues;
+  return matmul.kind == MatmulKind::kScores || matmul.kind == MatmulKind::kValues ||
+         matmul.kind == MatmulKind::kScan;
 }
 
 }  // namespace
@@ -176,12 +199,13 @@ std::vector<Matmul> LayerMatmuls(const Model& model, const Stack& stack, const L
                                  const Batch& batch) {
   const int64_t tokens = TokensOfStack(model, stack, batch);
   Lister lister(model, batch.sequences);
-  lister.SelfAttention(layer.attention, tokens);
+  if (layer.attends()) lister.SelfAttention(layer.attention, tokens);
+  if (layer.recurrence.has_value()) lister.Scan(*layer.recurrence, tokens);
   if (layer.cross_attention.has_value()) {
     const int64_t source = batch.source_tokens > 0 ? batch.source_tokens : batch.tokens;
     lister.CrossAttention(*layer.cross_attention, tokens, source);
   }
-  lister.Feedforward(layer, batch.sequences * tokens);
+  if (layer.feeds_forward()) lister.Feedforward(layer, batch.sequences * tokens);
   return lister.Take();
 }
 

@@ -29,12 +29,14 @@ enum class MatmulKind {
   // The rows are split over the experts: `m` are those of all together, top_k per token, and the
   // matmul is `batch` matmuls of m/batch rows on average.
   kExperts,
+  kScan,  // of a recurrence: both operands are activations of a chunk, or the state
 };
 
 // [m, k] times [k, n], `batch` times.
 struct Matmul {
   MatmulKind kind = MatmulKind::kWeight;
-  // The parameter; of kScores and kValues kAttentionOutput or kCrossAttentionOutput, which follow.
+  // The parameter; of kScores and kValues kAttentionOutput or kCrossAttentionOutput, which follow;
+  // of kScan kDecay.
   Part part = Part::kQuery;
   int64_t m = 0;
   int64_t n = 0;
@@ -85,7 +87,7 @@ FlopCounts operator+(const FlopCounts& a, const FlopCounts& b);
 struct ModelFlops {
   FlopCounts embedding;
   FlopCounts weights;    // matmuls with parameters in layers
-  FlopCounts attention;  // scores and values
+  FlopCounts attention;  // scores and values; scans of recurrences
   FlopCounts head;
   FlopCounts mtp;  // in training only
 

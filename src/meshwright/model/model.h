@@ -92,11 +92,41 @@ struct Attention {
   int64_t window = 0;
   // Tokens attend within their own chunk of this many tokens; 0: the sequence is one chunk.
   int64_t chunk = 0;
+  // The projection of queries gives as much again, by which what the heads give is gated (Qwen 3
+  // Next).
+  bool output_gate = false;
   bool sinks = false;      // a learned logit per head that takes part in the softmax (GPT-OSS)
   bool fused_qkv = false;  // checkpoints hold the projections of q, k and v as one tensor
   std::optional<LatentAttention> latent = std::nullopt;
 
   friend bool operator==(const Attention&, const Attention&) = default;
+};
+
+// What runs along the sequence in place of attention: a state that each token decays and adds to.
+enum class RecurrenceKind {
+  kSelective,       // Mamba: a state a channel, whose step, input and output the token chooses
+  kStateSpaceDual,  // Mamba-2: a matrix a head, scanned in chunks, which are matmuls
+  kGatedDelta,      // Gated DeltaNet: the same, and what a key had added is taken away first
+  kGatedUnit,       // RG-LRU: a number a channel
+  kConvolution,     // no state: a short convolution between two gates
+};
+
+// Sources and what follows from these sizes: recurrence.h.
+struct Recurrence {
+  RecurrenceKind kind = RecurrenceKind::kSelective;
+  int64_t heads = 0;     // that have a decay of their own each
+  int64_t head_dim = 0;  // channels of a head
+  int64_t groups = 0;    // of heads that share keys and queries (B and C); 0: there are none
+  int64_t state = 0;     // elements of a channel's state; 0: one, or none
+  int64_t rank = 0;      // from which steps are made (kSelective)
+  int64_t taps = 0;      // of the convolution along the sequence, before the state
+  int64_t chunk = 0;     // tokens that are scanned at once; 0: one by one
+  bool bias = false;     // of the projections in and out
+  bool convolution_bias = false;
+  bool norms = false;  // of step, input and output of the state (Jamba)
+
+  int64_t channels() const { return heads * head_dim; }
+  friend bool operator==(const Recurrence&, const Recurrence&) = default;
 };
 
 enum class Activation { kGelu, kRelu, kSilu, kSquaredRelu };
@@ -129,14 +159,19 @@ struct Moe {
   friend bool operator==(const Moe&, const Moe&) = default;
 };
 
-// Residual layer: attention, optionally attention to the encoder's output, then MLP or MoE. In a
-// sequential layer with norms before: x += attention(norm(x)); x += mlp(norm(x)).
+// Residual layer: attention or a recurrence, optionally attention to the encoder's output, then MLP
+// or MoE. In a sequential layer with norms before: x += attention(norm(x)); x += mlp(norm(x)). A
+// layer may have one of the two halves alone.
 struct Layer {
-  std::string name;  // of the kind, unique in its stack: "dense", "moe", "sliding", ...
-  Attention attention;
+  std::string name;     // of the kind, unique in its stack: "dense", "sliding", ...
+  Attention attention;  // no heads: there is none
+  std::optional<Recurrence> recurrence;      // in place of attention
   std::optional<Attention> cross_attention;  // keys and values from the encoder's output
-  std::optional<Mlp> mlp;                    // exactly one of mlp and moe
+  std::optional<Mlp> mlp;                    // at most one of mlp and moe
   std::optional<Moe> moe;
+
+  bool attends() const { return attention.heads > 0; }
+  bool feeds_forward() const { return mlp.has_value() || moe.has_value(); }
 
   // Attention and MLP read the same x and are added together. If mlp_norm is absent they share
   // attention_norm.

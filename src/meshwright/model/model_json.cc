@@ -18,7 +18,7 @@ Json FlopsJson(const FlopCounts& flops) {
 }
 
 Json MatmulJson(const Matmul& matmul) {
-  constexpr std::array<const char*, 4> kKinds = {"weight", "scores", "values", "experts"};
+  constexpr std::array<const char*, 5> kKinds = {"weight", "scores", "values", "experts", "scan"};
   Json json = {{"kind", kKinds[static_cast<size_t>(matmul.kind)]},
                {"part", PartName(matmul.part)},
                {"m", matmul.m},
@@ -34,10 +34,11 @@ Json LayerJson(const Model& model, const Stack& stack, int32_t kind, const Batch
   const Layer& layer = stack.kinds[kind];
   Json json = {{"name", layer.name},
                {"layers", stack.CountOf(kind)},
-               {"attention", AttentionText(layer.attention)},
+               {"attention", layer.attends() ? AttentionText(layer.attention) : ""},
                {"feedforward", FeedforwardText(layer)},
                {"parallel", layer.parallel},
                {"matmuls", Json::array()}};
+  if (layer.recurrence.has_value()) json["recurrence"] = RecurrenceText(*layer.recurrence);
   for (const Matmul& matmul : LayerMatmuls(model, stack, layer, batch)) {
     json["matmuls"].push_back(MatmulJson(matmul));
   }

@@ -69,8 +69,12 @@ std::string StackText(const Stack& stack) {
                      FeedforwardText(layer), layer.parallel ? ", beside attention" : "");
     absl::StrAppendFormat(&text, "  %-8s %4d x %s\n", k == 0 ? role : "",
                           stack.CountOf(static_cast<int32_t>(k)), Fit(layer.name, 60));
-    StrAppend(&text, WrapWords(margin + AttentionText(layer.attention), kIndent + 2),
-              WrapWords(margin + more, kIndent + 2));
+    const std::string along = layer.attends()                ? AttentionText(layer.attention)
+                              : layer.recurrence.has_value() ? RecurrenceText(*layer.recurrence)
+                                                             : "";
+    for (const std::string& line : {along, more}) {
+      if (!line.empty()) StrAppend(&text, WrapWords(margin + line, kIndent + 2));
+    }
   }
   return text;
 }
@@ -212,7 +216,21 @@ std::string AttentionText(const Attention& a) {
   return text;
 }
 
+std::string RecurrenceText(const Recurrence& r) {
+  constexpr std::array<const char*, 5> kNames = {"selective state space", "state space in chunks",
+                                                 "gated delta rule", "gated linear unit",
+                                                 "gated convolution"};
+  std::string text = kNames[static_cast<size_t>(r.kind)];
+  if (r.heads > 1) StrAppend(&text, ", ", r.heads, " heads of ", r.head_dim, " channels");
+  if (r.heads == 1) StrAppend(&text, ", ", r.head_dim, " channels");
+  if (r.state > 0) StrAppend(&text, ", states of ", r.state);
+  if (r.groups > 1) StrAppend(&text, " in ", r.groups, " groups");
+  StrAppend(&text, ", convolution of ", r.taps, " tokens");
+  return text;
+}
+
 std::string FeedforwardText(const Layer& layer) {
+  if (!layer.feeds_forward()) return "";
   if (layer.mlp.has_value()) return MlpText(*layer.mlp);
   const Moe& moe = *layer.moe;
   std::string text = absl::StrCat(moe.experts, " experts, ", moe.top_k, " per token, each a ",

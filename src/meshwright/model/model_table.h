@@ -22,6 +22,7 @@ std::string BuiltinModelTable();
 
 // "32 heads, 8 of keys and values, of 128 elements, rope, causal".
 std::string AttentionText(const Attention& attention);
+std::string RecurrenceText(const Recurrence& recurrence);
 // "gated silu MLP of 14336" or "8 experts, 2 per token, each a gated silu MLP of 14336".
 std::string FeedforwardText(const Layer& layer);
 

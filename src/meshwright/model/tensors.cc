@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/model/families.h"
+#include "meshwright/model/recurrence.h"
 #include "meshwright/model/tensor_names.h"
 
 namespace meshwright::transformer {
@@ -69,6 +70,7 @@ class TensorLister {
     if (norm.bias) Add(part, {size}, true);
   }
   void AddSelfAttention(const Attention& attention);
+  void AddRecurrence(const Recurrence& recurrence);
   void AddLatentAttention(const Attention& attention);
   void AddQkNorm(const Attention& attention);
   void AddCrossAttention(const Attention& attention);
@@ -113,7 +115,8 @@ void TensorLister::AddLayer(const Stack& stack, const Layer& layer) {
             .two_norms = layer.parallel && layer.mlp_norm.present()};
   const int64_t hidden = model_.hidden;
   AddNorm(Part::kAttentionNorm, layer.attention_norm, hidden);
-  AddSelfAttention(layer.attention);
+  if (layer.attends()) AddSelfAttention(layer.attention);
+  if (layer.recurrence.has_value()) AddRecurrence(*layer.recurrence);
   AddNorm(Part::kAttentionOutputNorm, layer.attention_output_norm, hidden);
   if (layer.cross_attention.has_value()) {
     AddNorm(Part::kCrossAttentionNorm, layer.cross_attention_norm, hidden);
@@ -128,7 +131,7 @@ void TensorLister::AddLayer(const Stack& stack, const Layer& layer) {
 void TensorLister::AddSelfAttention(const Attention& a) {
   const int64_t hidden = model_.hidden;
   if (a.latent.has_value()) return AddLatentAttention(a);
-  const int64_t q = a.heads * a.qk_head_dim;
+  const int64_t q = a.heads * a.qk_head_dim * (a.output_gate ? 2 : 1);
   const int64_t k = a.kv_heads * a.qk_head_dim;
   const int64_t v = a.kv_heads * a.v_head_dim;
   if (a.fused_qkv) {
@@ -142,6 +145,13 @@ void TensorLister::AddSelfAttention(const Attention& a) {
   if (a.sinks) Add(Part::kSinks, {a.heads});
   if (a.relative_buckets > 0) Add(Part::kRelativeBias, {a.relative_buckets, a.heads});
   AddMatrix(Part::kAttentionOutput, hidden, a.heads * a.v_head_dim, a.o_bias);
+}
+
+void TensorLister::AddRecurrence(const Recurrence& recurrence) {
+  for (const RecurrenceParameter& one : RecurrenceParameters(recurrence, model_.hidden)) {
+    Add(one.part, one.shape);
+    if (one.bias) Add(one.part, {one.shape.front()}, true);
+  }
 }
 
 void TensorLister::AddLatentAttention(const Attention& a) {

@@ -38,6 +38,23 @@ enum class Part {
   kKeyValueDownNorm,
   kKeyValueUp,
   kAttentionOutputNorm,
+  kRecurrenceInput,  // of a recurrence: projection in
+  kRecurrenceGate,   // ... of what gates it
+  kConvolution,
+  kSelection,  // ... of step, input and output of the state, from the channels
+  kTimeStep,
+  kTimeStepNorm,
+  kStateInputNorm,
+  kStateOutputNorm,
+  kTimeStepBias,
+  kInputGate,
+  kInputGateBias,
+  kDecayGate,
+  kDecayGateBias,
+  kDecay,
+  kSkip,
+  kRecurrenceNorm,
+  kRecurrenceOutput,
   kCrossAttentionNorm,
   kCrossQuery,
   kCrossKey,

@@ -42,6 +42,23 @@ RENAMED = {
     "MiniMaxM2ForCausalLM",
     "StableLmForCausalLM",
     "CohereForCausalLM",
+    "JambaForCausalLM",
+    "GraniteMoeHybridForCausalLM",
+    "NemotronHForCausalLM",
+    "Qwen3NextForCausalLM",
+}
+# Scans are no matmuls there.
+SCANNED = {
+    "MambaForCausalLM",
+    "FalconMambaForCausalLM",
+    "Mamba2ForCausalLM",
+    "JambaForCausalLM",
+    "BambaForCausalLM",
+    "GraniteMoeHybridForCausalLM",
+    "NemotronHForCausalLM",
+    "Qwen3NextForCausalLM",
+    "Lfm2ForCausalLM",
+    "RecurrentGemmaForCausalLM",
 }
 # Which cannot run without data: routers decide by values. Classifiers of sequences look for padding.
 ROUTED = {
@@ -456,6 +473,170 @@ def minimax_m2(r):
     return local_experts_in_all(r) | {"head_dim": r.choice([8, 20])}
 
 
+def mamba(r):
+    return {
+        "hidden_size": r.choice([16, 40, 64]),
+        "num_hidden_layers": r.randint(1, 5),
+        "vocab_size": r.randint(50, 300),
+        "state_size": r.choice([4, 16]),
+        "conv_kernel": r.choice([3, 4]),
+        "expand": r.choice([2, 3]),
+        "use_bias": r.random() < 0.3,
+        "use_conv_bias": r.random() < 0.7,
+        "time_step_rank": r.choice(["auto", 5]),
+    }
+
+
+def mamba2(r):
+    hidden, head = r.choice([16, 32, 64]), r.choice([4, 8])
+    return {
+        "hidden_size": hidden,
+        "num_hidden_layers": r.randint(1, 5),
+        "vocab_size": r.randint(50, 300),
+        "state_size": r.choice([8, 16]),
+        "head_dim": head,
+        "num_heads": 2 * hidden // head,
+        "n_groups": r.choice([1, 2]),
+        "use_bias": r.random() < 0.3,
+        "use_conv_bias": r.random() < 0.7,
+        "tie_word_embeddings": r.random() < 0.3,
+        "chunk_size": 8,
+    }
+
+
+def hybrid(r, **more):
+    """Of attention and Mamba-2."""
+    n = r.choice([2, 4])
+    hidden = n * 16
+    return {
+        "hidden_size": hidden,
+        "num_hidden_layers": r.randint(2, 6),
+        "num_attention_heads": n,
+        "num_key_value_heads": r.choice([1, 2]),
+        "intermediate_size": r.randint(5, 100),
+        "vocab_size": r.randint(50, 300),
+        "mamba_n_heads": 2 * hidden // 8,
+        "mamba_d_head": r.choice(["auto", 8]),
+        "mamba_n_groups": r.choice([1, 2]),
+        "mamba_d_state": r.choice([8, 16]),
+        "mamba_conv_bias": r.random() < 0.5,
+        "mamba_proj_bias": r.random() < 0.5,
+        "attention_bias": r.random() < 0.5,
+        "tie_word_embeddings": r.random() < 0.3,
+        **more,
+    }
+
+
+def bamba(r):
+    c = hybrid(r, mlp_bias=r.random() < 0.5)
+    c["attn_layer_indices"] = sorted(
+        r.sample(range(c["num_hidden_layers"]), r.randint(1, c["num_hidden_layers"] - 1))
+    )
+    return c
+
+
+def granite_hybrid(r):
+    c = hybrid(r, shared_intermediate_size=r.randint(5, 60), num_experts_per_tok=2)
+    c["num_local_experts"] = r.choice([0, 4])
+    c["layer_types"] = [
+        r.choice(["linear_attention", "full_attention"]) for _ in range(c["num_hidden_layers"])
+    ]
+    return c
+
+
+def jamba(r):
+    n = r.choice([2, 4])
+    return {
+        "hidden_size": n * 16,
+        "num_hidden_layers": r.randint(2, 9),
+        "num_attention_heads": n,
+        "num_key_value_heads": r.choice([1, 2]),
+        "intermediate_size": r.randint(5, 100),
+        "vocab_size": r.randint(50, 300),
+        "mamba_d_state": r.choice([4, 16]),
+        "mamba_dt_rank": r.choice(["auto", 5]),
+        "mamba_conv_bias": r.random() < 0.5,
+        "mamba_proj_bias": r.random() < 0.5,
+        "num_experts": r.choice([1, 4]),
+        "num_experts_per_tok": 1,
+        "attn_layer_period": 4,
+        "attn_layer_offset": r.randint(0, 3),
+        "expert_layer_period": 2,
+        "expert_layer_offset": r.randint(0, 1),
+    }
+
+
+def nemotron_h(r):
+    n, kinds = r.choice([2, 4]), ["linear_attention", "full_attention", "mlp", "moe"]
+    return {
+        "hidden_size": n * 16,
+        "num_attention_heads": n,
+        "num_key_value_heads": r.choice([1, 2]),
+        "head_dim": r.choice([8, 16]),
+        "intermediate_size": r.randint(5, 100),
+        "vocab_size": r.randint(50, 300),
+        "layers_block_type": [r.choice(kinds) for _ in range(r.randint(2, 8))],
+        "ssm_state_size": r.choice([8, 16]),
+        "mamba_num_heads": r.choice([4, 6]),
+        "mamba_head_dim": r.choice([8, 12]),
+        "n_groups": r.choice([1, 2]),
+        "use_conv_bias": r.random() < 0.5,
+        "use_bias": r.random() < 0.5,
+        "mlp_bias": r.random() < 0.5,
+        "n_routed_experts": r.choice([2, 4]),
+        "moe_intermediate_size": r.randint(5, 60),
+        "moe_shared_expert_intermediate_size": r.randint(5, 60),
+        "num_experts_per_tok": 2,
+    }
+
+
+def qwen3_next(r):
+    return llama_like(
+        r,
+        num_hidden_layers=r.randint(1, 9),
+        head_dim=r.choice([8, 16]),
+        attention_bias=r.random() < 0.5,
+        linear_num_key_heads=2,
+        linear_num_value_heads=r.choice([2, 4]),
+        linear_key_head_dim=r.choice([4, 8]),
+        linear_value_head_dim=r.choice([4, 8]),
+        num_experts=r.choice([4, 7]),
+        num_experts_per_tok=2,
+        moe_intermediate_size=r.randint(5, 60),
+        shared_expert_intermediate_size=r.randint(5, 60),
+        decoder_sparse_step=r.randint(1, 2),
+    )
+
+
+def lfm2(r):
+    layers = r.randint(2, 6)
+    return llama_like(
+        r,
+        num_hidden_layers=layers,
+        intermediate_size=r.randint(20, 200),
+        conv_bias=r.random() < 0.5,
+        conv_L_cache=r.choice([3, 4]),
+        block_auto_adjust_ff_dim=r.random() < 0.5,
+        block_multiple_of=16,
+        layer_types=[r.choice(["conv", "full_attention"]) for _ in range(layers)],
+    )
+
+
+def recurrent_gemma(r):
+    n = r.choice([2, 4])
+    return {
+        "hidden_size": n * 16,
+        "num_hidden_layers": r.randint(1, 7),
+        "num_attention_heads": n,
+        "num_key_value_heads": r.choice([1, 2]),
+        "intermediate_size": 2 * r.randint(5, 100),
+        "vocab_size": r.randint(50, 300),
+        "lru_width": r.choice([n * 16, n * 12]),
+        "attention_window_size": 16,
+        "attention_bias": r.random() < 0.5,
+    }
+
+
 CLASSES = [
     ("gpt2", "GPT2LMHeadModel", gpt2),
     ("gpt2", "GPT2Model", gpt2),
@@ -510,6 +691,16 @@ CLASSES = [
     ("dots1", "Dots1ForCausalLM", dense_first),
     ("glm4_moe", "Glm4MoeForCausalLM", glm4_moe),
     ("minimax_m2", "MiniMaxM2ForCausalLM", minimax_m2),
+    ("mamba", "MambaForCausalLM", mamba),
+    ("falcon_mamba", "FalconMambaForCausalLM", mamba),
+    ("mamba2", "Mamba2ForCausalLM", mamba2),
+    ("jamba", "JambaForCausalLM", jamba),
+    ("bamba", "BambaForCausalLM", bamba),
+    ("granitemoehybrid", "GraniteMoeHybridForCausalLM", granite_hybrid),
+    ("nemotron_h", "NemotronHForCausalLM", nemotron_h),
+    ("qwen3_next", "Qwen3NextForCausalLM", qwen3_next),
+    ("lfm2", "Lfm2ForCausalLM", lfm2),
+    ("recurrent_gemma", "RecurrentGemmaForCausalLM", recurrent_gemma),
 ]
 
 
@@ -565,7 +756,7 @@ def main():
             }
             if i < DETAILED_PER_CLASS and class_name not in RENAMED:
                 row["tensors"] = tensors(model)
-            if class_name not in ROUTED:
+            if class_name not in ROUTED | SCANNED:
                 row["tokens"] = TOKENS
                 row["forward_flops"] = forward_flops(model, class_name)
             rows.append(json.dumps(row))

@@ -58,7 +58,7 @@ std::string DivisorsText(int64_t n, int64_t wanted) {
 int64_t StartDecoder(const FamilyInput& input, const ModelFields& fields, Model* model) {
   const Config& config = input.config;
   model->hidden = config.Count(fields.hidden, kMaxWidth);
-  const int64_t layers = config.Count(fields.layers, kMaxLayers);
+  const int64_t layers = config.Count(fields.layers, kMaxLayers, fields.default_layers);
   model->max_sequence = config.Count(fields.positions, kMaxVocabulary,
                                      std::max<int64_t>(fields.default_positions, 1));
   model->embedding.vocabulary =
@@ -154,8 +154,12 @@ int64_t ReadWindow(const Config& config, std::string_view field, int64_t fallbac
 }
 
 std::string LayerName(const Layer& layer) {
-  return absl::StrCat(layer.moe.has_value() ? "moe" : "dense",
-                      layer.attention.window > 0 ? "-sliding" : "",
+  const bool both = layer.feeds_forward() && (layer.attends() || layer.recurrence.has_value());
+  const char* const feed = layer.moe.has_value() ? "moe" : both ? "dense" : "mlp";
+  const char* const along = layer.recurrence.has_value() ? "recurrent" : both ? "" : "attention";
+  std::string name = both || !layer.feeds_forward() ? along : "";
+  if (layer.feeds_forward()) absl::StrAppend(&name, name.empty() ? "" : "-", feed);
+  return absl::StrCat(name, layer.attention.window > 0 ? "-sliding" : "",
                       layer.attention.chunk > 0 ? "-chunked" : "");
 }
 

@@ -24,6 +24,7 @@ struct ModelFields {
   std::string_view vocabulary = "vocab_size";
   std::string_view positions = "max_position_embeddings";
   std::optional<int64_t> default_vocabulary = std::nullopt;
+  std::optional<int64_t> default_layers = std::nullopt;
   int64_t default_positions = 0;
   bool tied = false;
 };
