@@ -560,6 +560,12 @@ TEST_F(StepCostTest, RefusesDegreesThatDoNotDivideInnerSizes) {
   const auto message = [&](const Model& model, std::string_view cluster, const Configuration& c) {
     return std::string(CheckConfiguration(model, workload_, *ParseCluster(cluster), c).message());
   };
+  Model keys = *LoadModel("llama2-70b");
+  keys.stacks[0].kinds[0].attention.heads = 56;
+  keys.stacks[0].kinds[0].mlp->ffn = 7 * 4096;
+  EXPECT_THAT(message(keys, "7xh100-sxm", {.tp = 7}),
+              HasSubstr("tp 7 neither divides 8 heads of keys and values nor is a multiple"));
+  EXPECT_EQ(message(keys, "8xh100-sxm", {.tp = 8}), "");
   Model model = *LoadModel("llama2-70b");
   model.stacks[0].kinds[0].mlp->ffn = 27 * 4;
   EXPECT_THAT(message(model, "8xh100-sxm", {.tp = 8}),

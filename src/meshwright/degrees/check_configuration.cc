@@ -42,6 +42,22 @@ absl::Status Divides(int64_t degree, std::string_view what, int64_t whole, std::
   return Divides(degree, what, {{whole, of}});
 }
 
+// Heads of keys and values are split over tp, or each lies on equally many of its GPUs.
+absl::Status CheckKeyHeads(const Layer& layer, int64_t tp) {
+  std::vector<int64_t> all;
+  if (layer.attends()) all.push_back(layer.attention.kv_heads);
+  if (layer.cross_attention.has_value()) all.push_back(layer.cross_attention->kv_heads);
+  if (layer.recurrence.has_value() && layer.recurrence->groups > 0)
+    all.push_back(layer.recurrence->groups);
+  for (const int64_t heads : all) {
+    if (heads % tp == 0 || tp % heads == 0) continue;
+    return absl::InvalidArgumentError(
+        StrCat("tp ", tp, " neither divides ", heads,
+               " heads of keys and values nor is a multiple of them"));
+  }
+  return absl::OkStatus();
+}
+
 // The sizes that are split over tp, ep and etp.
 absl::Status CheckSplits(const Model& model, const Configuration& c) {
   std::vector<Whole> tensor, experts, inner;
@@ -70,6 +86,9 @@ absl::Status CheckSplits(const Model& model, const Configuration& c) {
   }
   MW_RETURN_IF_ERROR(
       Divides(c.tp1(), c.tp2 > 1 ? "tp / tp2, the columns of the grid," : "tp", tensor));
+  for (const Stack& stack : model.stacks) {
+    for (const Layer& layer : stack.kinds) MW_RETURN_IF_ERROR(CheckKeyHeads(layer, c.tp1()));
+  }
   if (experts.empty() && c.ep * c.etp > 1) {
     return absl::InvalidArgumentError(
         StrCat("ep ", c.ep, " and etp ", c.etp, " of a model without ", "experts; valid: 1"));
