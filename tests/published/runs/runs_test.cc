@@ -204,6 +204,23 @@ TEST(PredictRuns, FollowsTheRecipesOfSources) {
   EXPECT_EQ(told.run->configuration.recompute, Recompute::kNone);
 }
 
+// What ran bounds memory from above, by the recomputation that its row says, or by any.
+TEST(PredictRuns, SaysWhichRunsAreOverMemory) {
+  const auto run = [](const std::string& recompute) {
+    const std::string text =
+        "source,model,gpu,n_gpus,tp,pp,mbs,seq,gbs,dtype,iteration_time_s,framework,recompute\n"
+        "mine,llama3.1-8b,h100,8,1,1,2,8192,16,bf16,4,torchtitan," +
+        recompute + "\n";
+    return PredictRuns(ParseCsv(text, "f").value(), "f", BuiltinCostParameters()).value();
+  };
+  EXPECT_TRUE(run("none")[0].over_memory);
+  EXPECT_FALSE(run("full")[0].over_memory);
+  EXPECT_FALSE(run("")[0].over_memory);
+  EXPECT_EQ(run("")[0].predicted_gib, run("none")[0].predicted_gib);
+  EXPECT_THAT(RunsReport(run("none")), HasSubstr("memory: 1 of 1 rows (100.0 %) ran and are"));
+  EXPECT_THAT(RunsReport(run("none")), HasSubstr("lines 2"));
+}
+
 // Of old tables a row of the repository's own says it, by their source.
 TEST(PredictRuns, KnowsTheLossOfOldTables) {
   const std::string text =

@@ -33,6 +33,7 @@ Json PredictionJson(const RunPrediction& one) {
           {"error", if_taken(one.error())},
           {"memory_gib", OrNull(one.memory_gib)},
           {"predicted_memory_gib", OrNull(one.predicted_gib)},
+          {"over_memory", one.over_memory},
           {"note", TextOrNull(one.note)},
           {"skipped", TextOrNull(one.skipped)}};
 }

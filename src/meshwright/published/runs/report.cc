@@ -59,6 +59,23 @@ std::string RunsReport(const std::vector<RunPrediction>& predictions) {
                                     *one.predicted_gib,
                                     100 * (*one.predicted_gib / *one.memory_gib - 1)));
   }
+  std::vector<int> over;
+  int64_t predicted = 0;
+  for (const RunPrediction& one : predictions) {
+    predicted += one.skipped.empty() ? 1 : 0;
+    if (one.over_memory) over.push_back(one.line);
+  }
+  if (predicted > 0) {
+    StrAppend(
+        &out, "\n",
+        Hanging("memory: ",
+                StrCat(over.size(), " of ", predicted,
+                       absl::StrFormat(" rows (%.1f %%)", 100.0 * static_cast<double>(over.size()) /
+                                                              static_cast<double>(predicted)),
+                       " ran and are predicted over what their GPUs have, whatever was recomputed "
+                       "where they do not say",
+                       over.empty() ? "" : "; lines ", absl::StrJoin(over, " "))));
+  }
   AppendLines("taken", predictions, &RunPrediction::note, &out);
   AppendLines("not taken", predictions, &RunPrediction::skipped, &out);
   return out;

@@ -343,6 +343,21 @@ absl::StatusOr<Run> RunOf(RowReader& row, const CostParameters& parameters) {
 
 }  // namespace
 
+namespace {
+
+// The least that a run takes by what its row says, which may leave open what was recomputed.
+int64_t LeastBytesOf(const Run& run, bool says_recompute, int64_t bytes, StepCoster& coster) {
+  if (says_recompute) return bytes;
+  Configuration c = run.configuration;
+  for (const Recompute recompute : {Recompute::kSelective, Recompute::kModules, Recompute::kFull}) {
+    c.recompute = recompute;
+    bytes = std::min(bytes, coster.Cost(c).peak_bytes);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& given, std::string_view file,
                                                        const CostParameters& parameters) {
   const CsvTable table = WithRunColumns(given);
@@ -382,6 +397,9 @@ absl::StatusOr<std::vector<RunPrediction>> PredictRuns(const CsvTable& given, st
     one.memory_gib = run->memory_gib;
     one.note = run->note;
     one.predicted_gib = static_cast<double>(cost.peak_bytes) / kGib;
+    const int64_t memory = run->cluster.device.memory_bytes;
+    one.over_memory = cost.peak_bytes > memory && LeastBytesOf(*run, !row.Text("recompute").empty(),
+                                                               cost.peak_bytes, coster) > memory;
     one.run = *std::move(run);
   }
   return predictions;

@@ -51,6 +51,9 @@ struct RunPrediction {
   std::string note;     // Run::note
   double seconds = 0, predicted_seconds = 0;
   std::optional<double> memory_gib, predicted_gib;
+  // It ran, and is predicted to need more than its GPUs have; where its row does not say what was
+  // recomputed, whatever that was.
+  bool over_memory = false;
 
   double error() const { return predicted_seconds / seconds - 1; }
 };
