@@ -9,8 +9,8 @@
  *
  * Every function may be called from any thread at any time; one result, by one thread at a time.
  * Text is UTF-8 and ends with a zero byte, which its size does not count. The library prints
- * nothing, writes no files but the database of mw_profile, and reads only the files that options
- * name (a cluster's description, files of fixes, a model).
+ * nothing, writes no files but the databases of mw_profile and mw_db, and reads only the files that
+ * options name (a cluster's description, files of fixes, a model).
  */
 #ifndef MESHWRIGHT_H_
 #define MESHWRIGHT_H_
@@ -134,15 +134,30 @@ MW_API mw_result* mw_profile(const void* program, size_t program_bytes, const ch
  * option "model" names. Texts: "text" and "json". */
 MW_API mw_result* mw_model(const char* model, size_t model_bytes, const char* options);
 
+/* The ParallelBlocks of a program, as `meshwright blocks`; the program as for mw_plan. Texts: "text"
+ * and "json"; with "emit" also the files of its folder, by their names, which are the JSON list
+ * "names". */
+MW_API mw_result* mw_blocks(const void* program, size_t program_bytes, const char* options);
+
+/* What `meshwright db` does with a profile database: `action` is "list", "show", "merge", "export"
+ * or "prune". Its arguments are options as well: "database", of "show" "program", of "merge" the
+ * list "from". Writes that database where it merges or prunes. Texts: "text" and "json". */
+MW_API mw_result* mw_db(const char* action, const char* options);
+
+/* Solves an assignment problem, JSON of the IOPDDL contest, gzipped or not, as `meshwright solve`.
+ * Texts: "text" and "json", what --output writes. */
+MW_API mw_result* mw_solve(const void* problem, size_t problem_bytes, const char* options);
+
 /* What this library knows. Texts, each a JSON list of objects:
  *   "devices"    built-in device types: "name", "description", "memory_bytes", "devices_per_node"
  *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark"
  *   "calls"      rules of calls: "target" (with `*`), "rule" (empty: none; lines are alternatives),
  * "remark" "models"     built-in models: "name", "source" and "options": a JSON object of lists,
- * the options of each command ("plan", "estimate", "calibrate", "explain", "export", "model",
- * "profile", "simulate"): "name", "type" ("text", "texts", "integer", "number", "flag"), "unit",
- * "words" (the only ones that are taken), "required", "help", and where there are any "default",
- * "least" and "most"; "output": true of those that name files to be written */
+ * the options of each command ("plan", "estimate", "blocks", "calibrate", "db list" and the like,
+ * "explain", "export", "model", "profile", "simulate", "solve"): "name", "type" ("text", "texts", "integer", "number", "flag"), "unit",
+ * "words" (the only ones that are taken), "known" (the same of options whose errors say more),
+ * "path" (whether it names files or folders), "required", "group", "help", and where there are any
+ * "default", "least" and "most"; "output": true of those that name files to be written */
 MW_API mw_result* mw_tables(void);
 
 /* NULL if the call went well, else what kind of error it was:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from meshwright import _library, clusters
+from meshwright import _library, clusters, db
 from meshwright.answers import Answer
 from meshwright.document import Plan
 from meshwright.errors import (
@@ -25,7 +25,7 @@ from meshwright.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from meshwright.planning import Sweep, draft_rules, estimate, model, plan, sweep
+from meshwright.planning import Sweep, blocks, draft_rules, estimate, model, plan, solve, sweep
 from meshwright.profiling import calibrate, profile
 
 if TYPE_CHECKING:
@@ -42,9 +42,11 @@ __all__ = [
     "Plan",
     "Sweep",
     "UnsupportedError",
+    "blocks",
     "calibrate",
     "calls",
     "clusters",
+    "db",
     "devices",
     "draft_rules",
     "estimate",
@@ -53,6 +55,7 @@ __all__ = [
     "operators",
     "plan",
     "profile",
+    "solve",
     "sweep",
 ]
 

@@ -37,6 +37,9 @@ _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     "mw_calibrate": ([ctypes.c_char_p], ctypes.c_void_p),
     "mw_profile": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
     "mw_model": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_blocks": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_db": ([ctypes.c_char_p, ctypes.c_char_p], ctypes.c_void_p),
+    "mw_solve": ([*_BYTES, ctypes.c_char_p], ctypes.c_void_p),
     "mw_tables": ([], ctypes.c_void_p),
     "mw_error": ([ctypes.c_void_p], ctypes.c_char_p),
     "mw_message": ([ctypes.c_void_p], ctypes.c_char_p),
@@ -81,7 +84,10 @@ def _interruptible(work: Callable[[], int]) -> int:
 def _call(
     function: str, texts: Sequence[str], *arguments: bytes | int | None, optional: bool = False
 ) -> dict[str, bytes]:
-    """Calls `function` and returns the named texts of its result, all or those that there are."""
+    """Calls `function` and returns the named texts of its result, all or those that there are.
+
+    With "names", a list of further texts, these too.
+    """
     library = _library()
     result = _interruptible(lambda: getattr(library, function)(*arguments))
     try:
@@ -89,8 +95,9 @@ def _call(
         if error is not None:
             message = library.mw_message(result).decode(errors="replace").rstrip("\n")
             raise errors.BY_NAME[error.decode()](message)
-        values = {}
-        for name in texts:
+        values: dict[str, bytes] = {}
+        names = list(texts)
+        for name in names:
             size = ctypes.c_size_t()
             text = library.mw_text(result, name.encode(), ctypes.byref(size))
             if text is None and optional:
@@ -98,6 +105,8 @@ def _call(
             if text is None:
                 raise errors.InternalError(f"{function} gave no {name}")
             values[name] = ctypes.string_at(text, size.value)
+            if name == "names":
+                names += json.loads(values[name])
         return values
     finally:
         library.mw_free(result)
@@ -179,6 +188,25 @@ def model(config: bytes | None, options: Mapping[str, Any]) -> Answer:
     """What `meshwright model` says of a configuration, or of the option "model"."""
     size = 0 if config is None else len(config)
     return _answer(_call("mw_model", ["text", "json"], config, size, _options(options)))
+
+
+def blocks(program: bytes, options: Mapping[str, Any]) -> tuple[Answer, dict[str, bytes]]:
+    """What `meshwright blocks` says of a program, and the files that it writes, by name."""
+    arguments = (program, len(program), _options(options))
+    texts = _call("mw_blocks", ["text", "json", "names"], *arguments)
+    files = {name: texts[name] for name in json.loads(texts["names"])}
+    return _answer(texts), files
+
+
+def db(action: str, options: Mapping[str, Any]) -> Answer:
+    """What `meshwright db` says of a profile database."""
+    return _answer(_call("mw_db", ["text", "json"], action.encode(), _options(options)))
+
+
+def solve(problem: bytes, options: Mapping[str, Any]) -> Answer:
+    """What `meshwright solve` says of an assignment problem."""
+    arguments = (problem, len(problem), _options(options))
+    return _answer(_call("mw_solve", ["text", "json"], *arguments))
 
 
 def _answer(texts: Mapping[str, bytes]) -> Answer:

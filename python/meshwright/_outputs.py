@@ -41,7 +41,9 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
         ) from None
 
 
-def write_folder(path: str | os.PathLike[str], files: Sequence[tuple[str, str, bool]]) -> None:
+def write_folder(
+    path: str | os.PathLike[str], files: Sequence[tuple[str, str | bytes, bool]]
+) -> None:
     """Makes a folder of files with their contents; True: programs."""
     folder = Path(path)
     try:
@@ -49,7 +51,7 @@ def write_folder(path: str | os.PathLike[str], files: Sequence[tuple[str, str, b
         check_folder(folder)
         for name, contents, executable in files:
             file = folder / name
-            file.write_bytes(contents.encode())
+            file.write_bytes(contents.encode() if isinstance(contents, str) else contents)
             file.chmod(0o755 if executable else 0o644)
     except OSError as error:
         raise errors.InvalidArgumentError(

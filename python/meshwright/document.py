@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from meshwright import _library, _outputs, errors, specs
 from meshwright.answers import Answer
 from meshwright.options import ExportOptions, Fixes, as_json
-from meshwright.program import Program
+from meshwright.program import Program, read_file
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh
@@ -26,9 +26,11 @@ Row = dict[str, Any]
 
 def _document(shown: Plan | Sweep | Report) -> str:
     """What `meshwright report` reads of it."""
+    from meshwright.planning import Sweep  # which itself needs this module
+
     if isinstance(shown, Plan):
         return shown.to_json()
-    return json.dumps(shown.as_dict()) if hasattr(shown, "as_dict") else shown.csv
+    return shown.csv if isinstance(shown, Sweep) else json.dumps(shown.as_dict())
 
 
 class Plan:
@@ -49,15 +51,7 @@ class Plan:
     @classmethod
     def load(cls, path: str | os.PathLike[str], program: Program | None = None) -> Plan:
         """Reads a plan that `save` or the command line wrote."""
-        try:
-            document = Path(path).read_bytes()
-        except FileNotFoundError as error:
-            raise errors.NotFoundError(f"cannot open {os.fspath(path)}: {error.strerror}") from None
-        except OSError as error:
-            raise errors.InvalidArgumentError(
-                f"cannot read {os.fspath(path)}: {error.strerror}"
-            ) from None
-        return cls(document, program)
+        return cls(read_file(path), program)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan as JSON, all or nothing."""

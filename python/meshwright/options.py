@@ -1,8 +1,7 @@
 """The options of the command line, under their names with `_` for `-`, for type checkers.
 
-The library reads them, `meshwright help plan` explains them, and tests/python/test_options.py holds
-these classes against its tables. `for` is a word of Python's: `for_`. Where a text is a quantity
-("60GiB", "30s") a number may stand for it, in bytes and seconds.
+The library reads them, and `meshwright help plan` explains them. `for` is a word of Python's:
+`for_`. Where a text is a quantity ("60GiB", "30s") a number may stand for it, in bytes and seconds.
 """
 
 from __future__ import annotations
@@ -17,8 +16,11 @@ Fixes = Mapping[str, Any] | Sequence[str] | str
 Mesh = Any  # "2x4", (2, 4), {"x": 2, "y": 4}, a jax.sharding.Mesh
 
 
-class CommonOptions(TypedDict, total=False):
-    """What `plan` and `estimate` take beside their named arguments."""
+# Written by scripts/python_options.py from the library's tables.
+
+
+class PlanOptions(TypedDict, total=False):
+    """Further options of `plan`."""
 
     cost_model: str
     deadline: str | float
@@ -28,17 +30,13 @@ class CommonOptions(TypedDict, total=False):
     seed: int
     output: Path
     emit: Path
-
-
-class EstimateOptions(CommonOptions, total=False):
-    """Further options of `estimate`."""
-
-    rest: Literal["xla", "least-cost"]
-
-
-class ModelOptions(TypedDict, total=False):
-    """What models take beside what `plan` and `sweep` name."""
-
+    db: Path
+    db_environment: int
+    micro_batches: str | float
+    schedule: str
+    layers: int
+    data: str | Sequence[str]
+    no_recompute: bool
     seq: int
     dtype: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "f32"]
     top: int
@@ -46,20 +44,23 @@ class ModelOptions(TypedDict, total=False):
     tp: Literal["1d", "2d", "seqp", "auto"]
     launchable: bool
     for_: str | Sequence[str]
-    grads: Literal["auto", "f32", "bf16"]
-    moments: Literal["auto", "f32", "bf16"]
-    loss: Literal["auto", "f32", "fused", "chunked"]
-    fused_loss: bool
     framework: Literal[
         "megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"
     ]
     release: str
     attention: Literal["auto", "eager", "flash", "flash2", "cudnn"]
+    grads: Literal["auto", "f32", "bf16"]
+    moments: Literal["auto", "f32", "bf16"]
+    loss: Literal["auto", "f32", "fused", "chunked"]
+    fused_loss: bool
     mtp: int
     network: str | float
     mtbf: str | float
     checkpoint_bandwidth: str | float
     restart: str | float
+    sweep: str
+    weak: bool
+    csv: Path
     max_cost: float
     max_time: str | float
     tokens: str | float
@@ -67,29 +68,55 @@ class ModelOptions(TypedDict, total=False):
     pareto: bool
     point: int
     profile: Path
-    csv: Path
     plot: Path
 
 
-class PlanOptions(CommonOptions, ModelOptions, total=False):
-    """Further options of `plan`."""
+class EstimateOptions(TypedDict, total=False):
+    """Further options of `estimate`."""
 
-    db: Path
-    db_environment: int
-    micro_batches: int | str
-    schedule: str
-    layers: int
-    data: str | Sequence[str]
-    no_recompute: bool
-    sweep: str
-    weak: bool
+    cost_model: str
+    deadline: str | float
+    fix_file: Paths
+    rules: Paths
+    threads: int
+    seed: int
+    output: Path
+    emit: Path
+    rest: Literal["xla", "least-cost"]
 
 
-class SweepOptions(CommonOptions, ModelOptions, total=False):
+class SweepOptions(TypedDict, total=False):
     """Further options of `sweep`."""
 
-    memory: str | int
+    cost_model: str
+    deadline: str | float
     fix: Fixes
+    threads: int
+    output: Path
+    memory: str | float
+    seq: int
+    dtype: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "f32"]
+    top: int
+    objective: Literal["time", "gpus", "memory", "cost"]
+    tp: Literal["1d", "2d", "seqp", "auto"]
+    launchable: bool
+    for_: str | Sequence[str]
+    framework: Literal[
+        "megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"
+    ]
+    release: str
+    attention: Literal["auto", "eager", "flash", "flash2", "cudnn"]
+    grads: Literal["auto", "f32", "bf16"]
+    moments: Literal["auto", "f32", "bf16"]
+    loss: Literal["auto", "f32", "fused", "chunked"]
+    fused_loss: bool
+    mtp: int
+    network: str | float
+    mtbf: str | float
+    checkpoint_bandwidth: str | float
+    restart: str | float
+    csv: Path
+    plot: Path
 
 
 class ProfileOptions(TypedDict, total=False):
@@ -109,10 +136,10 @@ class ProfileOptions(TypedDict, total=False):
 
 
 class ExportOptions(TypedDict, total=False):
-    """Options of `Plan.export`."""
+    """Further options of `Plan.export`."""
 
     alternative: int
-    nodes: Sequence[str]
+    nodes: str | Sequence[str]
     hostfile: Path
     partition: str
     account: str
@@ -123,14 +150,63 @@ class ExportOptions(TypedDict, total=False):
     tokenizer: str
     checkpoint: Path
     steps: int
-    learning_rate: float | str
+    learning_rate: str | float
     script: Path
     program: Path
     stages: Path
 
 
+class BlocksOptions(TypedDict, total=False):
+    """Further options of `blocks`."""
+
+    emit: Path
+
+
+class SolveOptions(TypedDict, total=False):
+    """Further options of `solve`."""
+
+    deadline: str | float
+    threads: int
+    seed: int
+    output: Path
+
+
+class DbFilters(TypedDict, total=False):
+    """Further options of `db.list`."""
+
+    environment: int
+    mesh: Mesh
+    kind: str
+    failed: bool
+
+
+class DbExportOptions(TypedDict, total=False):
+    """Further options of `db.export`."""
+
+    environment: int
+    mesh: Mesh
+    kind: str
+    failed: bool
+    program: str
+    format: Literal["json", "csv"]
+    output: Path
+
+
+class DbPruneOptions(TypedDict, total=False):
+    """Further options of `db.prune`."""
+
+    environment: int
+    mesh: Mesh
+    kind: str
+    failed: bool
+    program: str
+    older_than: str
+
+
 # Options that are lists; one value stands for a list of one.
-_LISTS = frozenset({"fix", "fix-file", "rules", "data", "nodes", "why-not"})
+_LISTS = frozenset({"data", "fix", "fix-file", "nodes", "rules", "why-not"})
+
+# What follows is written by hand.
 
 
 def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +221,7 @@ def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         if name in _LISTS:
             values = [value] if isinstance(value, str) else list(value)
             value = [os.fspath(v) if isinstance(v, os.PathLike) else v for v in values]
-        elif name == "for" and not isinstance(value, str):
+        elif isinstance(value, list | tuple):
             value = ",".join(value)
         given[name] = value
     return given

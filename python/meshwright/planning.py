@@ -13,14 +13,16 @@ from meshwright import _library, _outputs, clusters, errors, specs
 from meshwright.answers import Answer
 from meshwright.document import Plan, Row
 from meshwright.options import (
+    BlocksOptions,
     EstimateOptions,
     Fixes,
     Mesh,
     PlanOptions,
+    SolveOptions,
     SweepOptions,
     as_json,
 )
-from meshwright.program import Program, read_program
+from meshwright.program import Program, read_file, read_program
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -156,6 +158,54 @@ def model(model: Any, *, seq: int | None = None, source_seq: int | None = None) 
     subject = _read_subject(model, (), {})
     given = as_json({"seq": seq, "source_seq": source_seq})
     return _library.model(subject.contents, {"model": subject.name, **given})
+
+
+def blocks(
+    program: Any,
+    *args: Any,
+    mesh: Mesh,
+    cluster: str | os.PathLike[str] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Unpack[BlocksOptions],
+) -> Answer:
+    """What a sharding goes through without communication, and what repeats: ParallelBlocks.
+
+    Args:
+      program: a program, as for `plan`, as are the example arguments, `mesh` and `cluster`.
+      **options: `emit`, a folder to be made, with every kind of block as a program of its own.
+    """
+    read = read_program(program, args, kwargs or {})
+    folder = options.get("emit")
+    if folder is not None:
+        _outputs.check_folder(folder)
+    given = {"mesh": specs.mesh_text(mesh), "cluster": cluster or clusters.guess(), **options}
+    answer, files = _library.blocks(read.contents, {"program": read.name, **as_json(given)})
+    if folder is not None:
+        _outputs.write_folder(folder, [(name, data, False) for name, data in files.items()])
+    return answer
+
+
+def solve(problem: Any, **options: Unpack[SolveOptions]) -> Answer:
+    """Chooses a strategy for every node so that costs are least and usage stays within its limit.
+
+    Args:
+      problem: in the IOPDDL contest's JSON: a dictionary, or a path, gzip or plain.
+      **options: options of `meshwright solve`: deadline, threads, seed, and `output`, a file.
+
+    Returns:
+      The outcome, its figures and the choice; `data` has these and how it was found.
+
+    Raises:
+      InfeasibleError: there is no assignment, or none was found in time.
+    """
+    text = json.dumps(problem).encode() if isinstance(problem, Mapping) else read_file(problem)
+    output = options.get("output")
+    if output is not None:
+        _outputs.check_file(output, "output")
+    answer = _library.solve(text, as_json(options))
+    if output is not None:
+        _outputs.write_file(output, json.dumps(answer.data).encode())
+    return answer
 
 
 def draft_rules(program: Any, *args: Any, kwargs: Mapping[str, Any] | None = None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import os
 import re
 import sys
@@ -88,12 +87,17 @@ def _reference(leaf: Any, weak: bool) -> Callable[[], Any]:
             pass
     return lambda: leaf
 
-    @property
-    def uncompressed(self) -> bytes:
-        try:
-            return gzip.decompress(self.contents)
-        except gzip.BadGzipFile:
-            return self.contents
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """What a file that a user names holds."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise errors.NotFoundError(f"cannot open {os.fspath(path)}: {error.strerror}") from None
+    except OSError as error:
+        raise errors.InvalidArgumentError(
+            f"cannot read {os.fspath(path)}: {error.strerror}"
+        ) from None
 
 
 def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Program:
@@ -130,13 +134,7 @@ def read_program(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     if isinstance(program, str) and "\n" in program:
         return Program(program.encode(), "program")
     if isinstance(program, (str, os.PathLike)):
-        path = os.fspath(program)
-        try:
-            return Program(Path(path).read_bytes(), path)
-        except FileNotFoundError as error:
-            raise errors.NotFoundError(f"cannot open {path}: {error.strerror}") from None
-        except OSError as error:
-            raise errors.InvalidArgumentError(f"cannot read {path}: {error.strerror}") from None
+        return Program(read_file(program), os.fspath(program))
     raise errors.InvalidArgumentError(
         f"found {type(program).__name__}, expected a program: a path, text, bytes, a function or a "
         "jax.stages.Lowered"

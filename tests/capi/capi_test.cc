@@ -160,6 +160,36 @@ TEST(Capi, AsksAPlanOfAModel) {
   EXPECT_EQ(Json::parse(Text(model, "json"))["tokens"], 128);
 }
 
+TEST(Capi, FindsBlocks) {
+  const std::string program = kStep;
+  const Result blocks(mw_blocks(program.data(), program.size(),
+                                R"({"cluster": "4xh100-sxm", "mesh": "4", "emit": "blocks"})"));
+  ASSERT_EQ(mw_error(blocks.get()), nullptr) << mw_message(blocks.get());
+  EXPECT_FALSE(Json::parse(Text(blocks, "json"))["blocks"].empty());
+  for (const std::string name : Json::parse(Text(blocks, "names")))
+    EXPECT_FALSE(Text(blocks, name.c_str()).empty());
+  const Result none(mw_blocks(nullptr, 0, R"({"cluster": "4xh100-sxm", "mesh": "4"})"));
+  EXPECT_STREQ(mw_message(none.get()), "option \"program\": is required");
+}
+
+TEST(Capi, SolvesAssignmentProblems) {
+  const std::string problem =
+      R"({"problem": {"nodes": {"intervals": [[0, 1]], "costs": [[3, 1]], "usages": [[1, 5]]},
+                      "edges": {"nodes": [], "costs": []}, "usage_limit": 4}})";
+  const Result solved(mw_solve(problem.data(), problem.size(), R"({"deadline": 5})"));
+  ASSERT_EQ(mw_error(solved.get()), nullptr) << mw_message(solved.get());
+  EXPECT_THAT(Text(solved, "text"), HasSubstr("optimal: cost 3, bound 3"));
+  EXPECT_EQ(Json::parse(Text(solved, "json"))["choice"], Json({0}));
+}
+
+TEST(Capi, DatabasesThatAreNotThere) {
+  const Result list(mw_db("list", R"({"database": "/nowhere/profiles.sqlite"})"));
+  EXPECT_THAT(mw_message(list.get()), HasSubstr("/nowhere/profiles.sqlite"));
+  const Result other(mw_db("drop", R"({"database": "a"})"));
+  EXPECT_STREQ(mw_message(other.get()),
+               "found \"drop\", expected list, show, merge, export or prune");
+}
+
 TEST(Capi, AsksAPlanOfAProgram) {
   const std::string plan = Text(PlanStep(R"({"cluster": "8xh100-sxm", "mesh": "8"})"), "plan");
   const std::string program = kStep;

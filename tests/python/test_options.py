@@ -1,7 +1,11 @@
 """Everything that the command line can be asked, Python can be asked by the same name."""
 
+import ast
+import importlib.util
 import inspect
 import json
+from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from meshwright.document import Plan
@@ -12,9 +16,16 @@ from meshwright import _library, options
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
 TABLES = _library.options()
+ROOT = Path(__file__).parents[2]
 
 # Of each command: the functions that take its options by name, and the classes of their others.
 TAKEN = {
+    "blocks": ([mw.blocks], [options.BlocksOptions]),
+    "db export": ([mw.db.export], [options.DbExportOptions]),
+    "db list": ([mw.db.list], [options.DbFilters]),
+    "db merge": ([mw.db.merge], []),
+    "db prune": ([mw.db.prune], [options.DbPruneOptions]),
+    "db show": ([mw.db.show], [options.DbFilters]),
     "calibrate": ([mw.calibrate], []),
     "plan": ([mw.plan], [options.PlanOptions]),
     "estimate": ([mw.estimate], [options.EstimateOptions]),
@@ -23,6 +34,7 @@ TAKEN = {
     "model": ([mw.model], []),
     "profile": ([mw.profile], [options.ProfileOptions]),
     "simulate": ([Plan.simulate], []),
+    "solve": ([mw.solve], [options.SolveOptions]),
 }
 
 
@@ -32,7 +44,7 @@ def python_name(option):
 
 def names(functions, classes):
     of_functions = {name for f in functions for name in inspect.signature(f).parameters}
-    return of_functions.union(*(c.__annotations__ for c in classes))
+    return of_functions.union(*(get_type_hints(c) for c in classes))
 
 
 @pytest.mark.parametrize("command", TABLES)
@@ -44,19 +56,18 @@ def test_every_option_is_there_under_its_name(command):
     assert missing == []
 
 
-@pytest.mark.parametrize(
-    ("command", "classes"),
-    [
-        ("plan", [options.PlanOptions, options.SweepOptions]),
-        ("estimate", [options.EstimateOptions]),
-        ("export", [options.ExportOptions]),
-        ("profile", [options.ProfileOptions]),
-    ],
-)
-def test_no_other_names_are_declared(command, classes):
-    known = {python_name(option["name"]) for option in TABLES[command]}
-    for cls in classes:
-        assert set(cls.__annotations__) <= known
+def test_types_are_those_of_the_tables():
+    """As scripts/python_options.py writes them."""
+    spec = importlib.util.spec_from_file_location(
+        "python_options", ROOT / "scripts" / "python_options.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def tokens(text):
+        return ast.dump(ast.parse(text))
+
+    assert tokens(module.written()) == tokens(module.FILE.read_text())
 
 
 def test_defaults_of_signatures_are_those_of_the_table():
@@ -149,6 +160,48 @@ def test_profiles(tmp_path, step, monkeypatch):
     assert answer.data["measured"] > 0
     assert layers.read_text().startswith("gpu,tp,micro_batch,layer_id")
     assert mw.profile(step, **asked).data["measured"] == 0
+
+
+def test_databases(tmp_path, step, monkeypatch):
+    monkeypatch.setenv("MESHWRIGHT_PYTHON", toy(tmp_path))
+    database, other, csv = (tmp_path / name for name in ("a.sqlite", "b.sqlite", "a.csv"))
+    mw.profile(step, mesh=1, db=database, devices="host:1", budget=20)
+    found = mw.db.list(database, kind="segment").data["profiles"]
+    assert found
+    assert mw.db.show(database, found[0]["program"][:8], mesh=1).data["profiles"]
+    assert mw.db.merge(other, database).data[0]["new_runs"] > 0
+    assert mw.db.export(database, format="csv", output=csv) == csv.read_text()
+    assert csv.read_text().startswith("device,")
+    assert mw.db.prune(other, kind="segment").data == {"removed": len(found)}
+    with pytest.raises(mw.InvalidArgumentError, match="say what to remove"):
+        mw.db.prune(other)
+    with pytest.raises(mw.NotFoundError, match="holds no profiles of"):
+        mw.db.list(other, kind="segment")
+
+
+def test_blocks(tmp_path, step_text):
+    folder = tmp_path / "blocks"
+    found = mw.blocks(step_text, mesh=4, cluster="4xh100-sxm", emit=folder)
+    assert found.startswith("program")
+    index = json.loads((folder / "index.json").read_text())
+    assert {row["kind"] for row in index} == {block["kind"] for block in found.data["blocks"]}
+    assert all((folder / row["proto"]).stat().st_size > 0 for row in index)
+    with pytest.raises(mw.InvalidArgumentError, match="holds files already"):
+        mw.blocks(step_text, mesh=4, cluster="4xh100-sxm", emit=folder)
+
+
+def test_solves(tmp_path):
+    nodes = {"intervals": [[0, 1], [0, 1]], "costs": [[3, 1], [0, 2]], "usages": [[1, 5], [1, 1]]}
+    edges = {"nodes": [[0, 1]], "costs": [[0, 9, 9, 0]]}
+    problem = {"problem": {"name": "two", "nodes": nodes, "edges": edges, "usage_limit": 6}}
+    path, out = tmp_path / "two.json", tmp_path / "solution.json"
+    path.write_text(json.dumps(problem))
+    solved = mw.solve(path, deadline=5, output=out)
+    assert solved.startswith("optimal: cost 3")
+    assert mw.solve(problem).data["choice"] == json.loads(out.read_text())["choice"] == [0, 0]
+    problem["problem"]["usage_limit"] = 1
+    with pytest.raises(mw.InfeasibleError, match="infeasible"):
+        mw.solve(problem)
 
 
 def test_processes_but_the_first_measure_for_it(tmp_path, step, monkeypatch):

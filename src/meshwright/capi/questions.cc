@@ -1,15 +1,18 @@
-// The functions of include/meshwright.h that say more of plans, and of models.
+// The functions of include/meshwright.h that say more of plans, and of what is not planned.
 
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "meshwright.h"
+#include "meshwright/answer/blocks_request.h"
 #include "meshwright/answer/calibrate_request.h"
+#include "meshwright/answer/db_request.h"
 #include "meshwright/answer/explain_request.h"
 #include "meshwright/answer/export_request.h"
 #include "meshwright/answer/profile_request.h"
 #include "meshwright/answer/simulate_request.h"
+#include "meshwright/answer/solve_request.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -22,6 +25,7 @@
 #include "meshwright/report/report_page.h"
 #include "meshwright/report/segment_dot.h"
 #include "meshwright/request/model_request.h"
+#include "meshwright/solve/iopddl_json.h"
 
 namespace meshwright {
 namespace {
@@ -203,6 +207,69 @@ mw_result* mw_model(const char* model, size_t model_bytes, const char* options) 
                         meshwright::DescribeModel(subject, asked));
     result.texts["text"] = meshwright::transformer::ModelTable(described.model, described.batch);
     result.texts["json"] = meshwright::transformer::ModelJson(described.model, described.batch);
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_blocks(const void* program, size_t program_bytes, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::BlocksAsked asked;
+    meshwright::Subject subject = {.name = program == nullptr ? "" : "program"};
+    meshwright::Options rows = meshwright::BlocksOptionRows(asked);
+    rows.push_back({"program",
+                    &subject.name,
+                    "what the program is called, or its path",
+                    {.required = program == nullptr}});
+    MW_RETURN_IF_ERROR(meshwright::OptionsArgument(options, rows).status());
+    if (program != nullptr) {
+      MW_ASSIGN_OR_RETURN(subject.contents, meshwright::Bytes(program, program_bytes, "program"));
+    }
+    MW_ASSIGN_OR_RETURN(const meshwright::BlocksAnswer answer,
+                        meshwright::FindBlocks(subject, asked));
+    result.texts["text"] = meshwright::BlocksTable(answer.report);
+    result.texts["json"] = meshwright::BlocksJson(answer.report);
+    meshwright::Json names = meshwright::Json::array();
+    for (const meshwright::Artefact& file : answer.files) {
+      names.push_back(file.name);
+      result.texts[file.name] = file.contents;
+    }
+    result.texts["names"] = names.dump();
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_db(const char* action, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    const meshwright::DbAction* const found = meshwright::FindDbAction(action);
+    if (found == nullptr) {
+      return absl::InvalidArgumentError(meshwright::StrCat(
+          "found \"", action, "\", expected list, show, merge, export or prune"));
+    }
+    meshwright::DbAsked asked;
+    meshwright::Options rows = found->arguments(asked);
+    for (meshwright::Option& row : found->options(asked)) rows.push_back(std::move(row));
+    MW_RETURN_IF_ERROR(meshwright::OptionsArgument(options, rows).status());
+    MW_ASSIGN_OR_RETURN(const meshwright::DbAnswer answer, found->run(asked));
+    result.texts["text"] = answer.text;
+    result.texts["json"] = answer.json;
+    return absl::OkStatus();
+  });
+}
+
+mw_result* mw_solve(const void* problem, size_t problem_bytes, const char* options) {
+  return meshwright::Answer([&](mw_result& result) -> absl::Status {
+    meshwright::SolveAsked asked;
+    MW_RETURN_IF_ERROR(
+        meshwright::OptionsArgument(options, meshwright::SolveOptionRows(asked)).status());
+    MW_ASSIGN_OR_RETURN(const meshwright::solve::SolverOptions how,
+                        meshwright::ToSolverOptions(asked));
+    MW_ASSIGN_OR_RETURN(const std::string_view text,
+                        meshwright::Bytes(problem, problem_bytes, "problem"));
+    MW_ASSIGN_OR_RETURN(const meshwright::solve::Problem read,
+                        meshwright::solve::ParseIopddl(std::string(text), "problem"));
+    MW_ASSIGN_OR_RETURN(const meshwright::SolveAnswer answer, meshwright::SolveProblem(read, how));
+    result.texts["text"] = answer.text;
+    result.texts["json"] = answer.json;
     return absl::OkStatus();
   });
 }

@@ -1,11 +1,15 @@
 #include "meshwright/capi/tables_json.h"
 
+#include "meshwright/answer/blocks_request.h"
 #include "meshwright/answer/calibrate_request.h"
+#include "meshwright/answer/db_request.h"
 #include "meshwright/answer/explain_request.h"
 #include "meshwright/answer/export_request.h"
 #include "meshwright/answer/profile_request.h"
 #include "meshwright/answer/simulate_request.h"
+#include "meshwright/answer/solve_request.h"
 #include "meshwright/base/json_value.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/model/builtin_models.h"
@@ -66,21 +70,28 @@ std::string ModelsJson() {
 
 std::string AllOptionsJson() {
   AskedOptions plan, estimate;
+  BlocksAsked blocks;
   CalibrateAsked calibrate;
+  DbAsked db;
   ExplainAsked explain;
   ExportAsked launch;
   ModelAsked model;
   ProfileAsked profile;
   SimulateAsked simulate;
-  return Json({{"plan", OptionsJson(PlanOptionRows(plan))},
-               {"estimate", OptionsJson(EstimateOptionRows(estimate))},
-               {"calibrate", OptionsJson(CalibrateOptionRows(calibrate))},
-               {"explain", OptionsJson(ExplainOptionRows(explain))},
-               {"export", OptionsJson(ExportOptionRows(launch))},
-               {"model", OptionsJson(ModelOptionRows(model))},
-               {"profile", OptionsJson(ProfileOptionRows(profile))},
-               {"simulate", OptionsJson(SimulateOptionRows(simulate))}})
-      .dump();
+  SolveAsked solve;
+  Json all = {{"plan", OptionsJson(PlanOptionRows(plan))},
+              {"estimate", OptionsJson(EstimateOptionRows(estimate))},
+              {"blocks", OptionsJson(BlocksOptionRows(blocks))},
+              {"calibrate", OptionsJson(CalibrateOptionRows(calibrate))},
+              {"explain", OptionsJson(ExplainOptionRows(explain))},
+              {"export", OptionsJson(ExportOptionRows(launch))},
+              {"model", OptionsJson(ModelOptionRows(model))},
+              {"profile", OptionsJson(ProfileOptionRows(profile))},
+              {"simulate", OptionsJson(SimulateOptionRows(simulate))},
+              {"solve", OptionsJson(SolveOptionRows(solve))}};
+  for (const DbAction& action : DbActions())
+    all[StrCat("db ", action.name)] = OptionsJson(action.options(db));
+  return all.dump();
 }
 
 std::string ParametersJson(const Graph& graph) {

@@ -214,13 +214,8 @@ BlockJob MakeBlockJob(const Graph& whole, const BlockProgram& program, const Par
   return out;
 }
 
-absl::StatusOr<BlockPrograms> MakeBlockPrograms(const std::string& path,
-                                                const std::string& cluster_text,
-                                                const std::string& mesh_text) {
-  MW_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(cluster_text));
-  MW_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(mesh_text, cluster));
-  MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(path));
-  MW_ASSIGN_OR_RETURN(const Module inlined, InlineCalls(*program.module));
+absl::StatusOr<BlockPrograms> MakeBlockPrograms(const Module& program, const Mesh& mesh) {
+  MW_ASSIGN_OR_RETURN(const Module inlined, InlineCalls(program));
   MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(inlined));
   BlockFinder finder(graph, mesh);
   const BlockAnalysis analysis = finder.Find();

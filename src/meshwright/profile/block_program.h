@@ -55,9 +55,7 @@ struct BlockPrograms {
   };
   std::vector<Row> rows;
 };
-absl::StatusOr<BlockPrograms> MakeBlockPrograms(const std::string& program,
-                                                const std::string& cluster,
-                                                const std::string& mesh);
+absl::StatusOr<BlockPrograms> MakeBlockPrograms(const Module& program, const Mesh& mesh);
 // "index.json": a list of kind, led_by, strategy, proto (a file beside it), partial (a list of
 // bytes and axes), and the job as profile_worker.py takes it.
 std::string BlockProgramsIndex(const BlockPrograms& programs);

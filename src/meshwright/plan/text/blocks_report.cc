@@ -52,12 +52,10 @@ std::vector<double> StrategiesByKind(const BlocksReport& report) {
 
 }  // namespace
 
-absl::StatusOr<BlocksReport> ReportBlocks(const std::string& program, const std::string& cluster,
-                                          const std::string& mesh) {
+BlocksReport ReportBlocks(Program program, const Mesh& mesh) {
   BlocksReport report;
-  MW_ASSIGN_OR_RETURN(const Cluster devices, ParseCluster(cluster));
-  MW_ASSIGN_OR_RETURN(report.mesh, ParseMesh(mesh, devices));
-  MW_ASSIGN_OR_RETURN(report.program, ReadProgram(program));
+  report.mesh = mesh;
+  report.program = std::move(program);
   const Graph& graph = report.program.graph;
   BlockFinder finder(graph, report.mesh);
   report.analysis = finder.Find();

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "meshwright/blocks/blocks.h"
 #include "meshwright/blocks/segments.h"
 #include "meshwright/hlo/program/program.h"
@@ -26,9 +25,7 @@ struct BlocksReport {
   double combinations = 0;  // of the distinct segments' blocks: what there is to measure
 };
 
-// Errors: of the program, the cluster or the mesh.
-absl::StatusOr<BlocksReport> ReportBlocks(const std::string& program, const std::string& cluster,
-                                          const std::string& mesh);
+BlocksReport ReportBlocks(Program program, const Mesh& mesh);
 
 std::string BlocksTable(const BlocksReport& report);
 
