@@ -8,9 +8,6 @@ results: so it has an all-reduce for that, and these bytes are all that may be c
 import collections
 import concurrent.futures
 import json
-import os
-import subprocess
-from pathlib import Path
 
 import jax
 import models
@@ -18,13 +15,8 @@ import numpy as np
 import pytest
 from meshwright.verify import collectives as compiled_collectives
 
+import meshwright as mw
 from meshwright import _measuring
-
-BINARY = Path(
-    os.environ.get("MESHWRIGHT_BINARY")
-    or Path(__file__).parents[2] / "build" / "release" / "meshwright"
-)
-pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="blocks need the command line")
 
 
 def analyse(folder, model, mesh, steps=1, **sizes):
@@ -32,15 +24,11 @@ def analyse(folder, model, mesh, steps=1, **sizes):
     fn, arguments = model(np.random.default_rng(0), **sizes)
     if steps > 1:
         fn, arguments = models.steps(fn, arguments, steps)
+    program = jax.jit(fn).lower(*arguments).as_text(dialect="hlo")
+    devices = np.prod([int(size) for size in mesh.split("x")])
     folder.mkdir(exist_ok=True)
-    program = folder / "program.hlo.txt"
-    program.write_text(jax.jit(fn).lower(*arguments).as_text(dialect="hlo"))
-    devices = str(np.prod([int(size) for size in mesh.split("x")]))
-    words = [BINARY, "blocks", program, "--cluster", f"{devices}xh100-sxm", "--mesh", mesh]
-    words += ["--json", "--emit", folder / "blocks"]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), json.loads((folder / "blocks" / "index.json").read_text())
+    blocks = mw.blocks(program, mesh=mesh, cluster=f"{devices}xh100-sxm", emit=folder / "blocks")
+    return blocks.data, json.loads((folder / "blocks" / "index.json").read_text())
 
 
 def communicated(row, folder):
