@@ -55,14 +55,15 @@ MW_API const char* mw_version(void);
  * plan call what was given (default "program").
  *
  * Texts of the result:
- *   "plan"     the plan as JSON, see docs/plan-schema.md; "cost-model": "fasop" gives none
- *   "table"    the plan in short, for a terminal
- *   "csv", "plot"
- *              with "sweep" or "pareto": what --csv and --plot write
- *   "stages"   with "pipeline" and "emit": the programs of the stages and what they take, a JSON
- * list of objects with "name" and "contents" (docs/stages.md) and of a program that is planned as
- * one, without "pipeline": "program"  the program with the plan's shardings written into it, in the
- * format that was given "proto"    the same as a serialized HloModuleProto
+ * - "plan": the plan as JSON, see docs/plan-schema.md; "cost-model": "fasop" gives none
+ * - "table": the plan in short, for a terminal
+ * - "csv", "plot": with "sweep" or "pareto": what --csv and --plot write
+ * - "stages": with "pipeline" and "emit": the programs of the stages and what they take, a JSON
+ *   list of objects with "name" and "contents" (docs/stages.md)
+ *
+ * and of a program that is planned as one, without "pipeline":
+ * - "program": the program with the plan's shardings written into it, in the format that was given
+ * - "proto": the same as a serialized HloModuleProto
  *
  * Blocks until the search ends, at the latest some moments after its deadline. Never NULL. */
 MW_API mw_result* mw_plan(const void* program, size_t program_bytes, const char* options);
@@ -81,15 +82,14 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
                               size_t plan_bytes);
 
 /* Reads a program. Texts:
- *   "format"      "hlo_text" or "hlo_proto", see "kind" in docs/plan-schema.md
- *   "parameters", "outputs"
- *                 JSON lists of the leaves: objects with "name", "dtype", "shape", as in a plan; of
- *                 parameters also "donated": whether an output takes over the buffer
- *   "bounded"     a value with a dimension of which only a bound is known, with its type, as
- *                 "p" f32[<=64,32]; empty if all sizes are known
- *   "rules"       the calls without a sharding rule, as a file for the option "rules" to be
- * completed "proto"       of HLO: the program as a serialized HloModuleProto "stablehlo"   of
- * StableHLO: the program as text */
+ * - "format": "hlo_text" or "hlo_proto", see "kind" in docs/plan-schema.md
+ * - "parameters", "outputs": JSON lists of the leaves: objects with "name", "dtype", "shape", as in
+ *   a plan; of parameters also "donated": whether an output takes over the buffer
+ * - "bounded": a value with a dimension of which only a bound is known, with its type, as "p"
+ *   f32[<=64,32]; empty if all sizes are known
+ * - "rules": the calls without a sharding rule, as a file for the option "rules" to be completed
+ * - "proto": of HLO: the program as a serialized HloModuleProto
+ * - "stablehlo": of StableHLO: the program as text */
 MW_API mw_result* mw_read_program(const void* program, size_t program_bytes);
 
 /* Reads a plan's JSON (`plan_bytes` long) and checks it against the schema. Texts: "plan",
@@ -134,9 +134,9 @@ MW_API mw_result* mw_profile(const void* program, size_t program_bytes, const ch
  * option "model" names. Texts: "text" and "json". */
 MW_API mw_result* mw_model(const char* model, size_t model_bytes, const char* options);
 
-/* The ParallelBlocks of a program, as `meshwright blocks`; the program as for mw_plan. Texts: "text"
- * and "json"; with "emit" also the files of its folder, by their names, which are the JSON list
- * "names". */
+/* The ParallelBlocks of a program, as `meshwright blocks`; the program as for mw_plan. Texts:
+ * "text" and "json"; with "emit" also the files of its folder, by their names, which are the JSON
+ * list "names". */
 MW_API mw_result* mw_blocks(const void* program, size_t program_bytes, const char* options);
 
 /* What `meshwright db` does with a profile database: `action` is "list", "show", "merge", "export"
@@ -149,12 +149,15 @@ MW_API mw_result* mw_db(const char* action, const char* options);
 MW_API mw_result* mw_solve(const void* problem, size_t problem_bytes, const char* options);
 
 /* What this library knows. Texts, each a JSON list of objects:
- *   "devices"    built-in device types: "name", "description", "memory_bytes", "devices_per_node"
- *   "operators"  sharding rules: "opcode", "rule" (empty: replicated), "remark"
- *   "calls"      rules of calls: "target" (with `*`), "rule" (empty: none; lines are alternatives),
- * "remark" "models"     built-in models: "name", "source" and "options": a JSON object of lists,
- * the options of each command ("plan", "estimate", "blocks", "calibrate", "db list" and the like,
- * "explain", "export", "model", "profile", "simulate", "solve"): "name", "type" ("text", "texts", "integer", "number", "flag"), "unit",
+ * - "devices": built-in device types: "name", "description", "memory_bytes", "devices_per_node"
+ * - "operators": sharding rules: "opcode", "rule" (empty: replicated), "remark"
+ * - "calls": rules of calls: "target" (with `*`), "rule" (empty: none; lines are alternatives),
+ *   "remark"
+ * - "models": built-in models: "name", "source"
+ *
+ * and "options", a JSON object of such lists, the options of each command ("plan", "estimate",
+ * "blocks", "calibrate", "db list" and the like, "explain", "export", "model", "profile",
+ * "simulate", "solve"): "name", "type" ("text", "texts", "integer", "number", "flag"), "unit",
  * "words" (the only ones that are taken), "known" (the same of options whose errors say more),
  * "path" (whether it names files or folders), "required", "group", "help", and where there are any
  * "default", "least" and "most"; "output": true of those that name files to be written */
