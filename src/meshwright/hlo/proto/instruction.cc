@@ -207,6 +207,14 @@ void DimensionsToProto(const Instruction& from, HloInstructionProto* to) {
   }
 }
 
+// XLA reads no literal without a layout; the elements of one that has none are in row-major order.
+void SetRowMajor(Shape& shape) {
+  for (Shape& element : shape.tuple) SetRowMajor(element);
+  if (!shape.is_array() || shape.has_layout) return;
+  for (int64_t d = shape.rank(); d-- > 0;) shape.minor_to_major.push_back(d);
+  shape.has_layout = true;
+}
+
 }  // namespace
 
 absl::StatusOr<Instruction> InstructionFromProto(const HloInstructionProto& from) {
@@ -244,11 +252,13 @@ absl::StatusOr<Instruction> InstructionFromProto(const HloInstructionProto& from
 void InstructionToProto(const Instruction& from, HloInstructionProto* to) {
   to->set_name(from.name);
   to->set_opcode(std::string(OpcodeName(from.opcode)));
-  ShapeToProto(from.shape, to->mutable_shape());
+  Shape shape = from.shape;
+  if (from.opcode == Opcode::kConstant) SetRowMajor(shape);
+  ShapeToProto(shape, to->mutable_shape());
   if (from.opcode == Opcode::kParameter) to->set_parameter_number(from.parameter_number);
   if (from.opcode == Opcode::kGetTupleElement) to->set_tuple_index(from.tuple_index);
   if (from.opcode == Opcode::kConstant) {
-    LiteralToProto(from.literal, from.shape, to->mutable_literal());
+    LiteralToProto(from.literal, shape, to->mutable_literal());
   }
   DimensionsToProto(from, to);
   to->set_comparison_direction(from.direction);

@@ -8,7 +8,8 @@
 namespace meshwright {
 
 // `module` as a serialized HloModuleProto that XLA reads. ParseHloProto gives the same module back:
-// what XLA has no field for travels in fields that it ignores.
+// what XLA has no field for travels in fields that it ignores; constants without a layout get the
+// row-major one, as XLA reads none without.
 std::string ToHloProto(const Module& module);
 
 }  // namespace meshwright
