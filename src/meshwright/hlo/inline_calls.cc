@@ -174,11 +174,24 @@ class Inliner {
     // What the program asks of the call's value, it asks of the value that takes its place: one
     // from outside where the callee hands an argument on. What was asked of that before goes first.
     if (to[root].sharding.empty()) to[root].sharding = call.sharding;
+    for (size_t i = begin; i < to.instructions.size(); ++i) AddSource(call, to.instructions[i]);
     for (size_t i = begin; i < to.instructions.size() && !call.control_predecessors.empty(); ++i) {
       std::vector<InstructionId>& after = to.instructions[i].control_predecessors;
       after.insert(after.end(), call.control_predecessors.begin(), call.control_predecessors.end());
     }
     return root;
+  }
+
+  // What a framework's own functions compute has no place in the user's program but the call's.
+  static void AddSource(const Instruction& call, Instruction& instruction) {
+    Metadata& metadata = instruction.metadata;
+    if (!metadata.source_file.empty() || metadata.stack_frame_id != 0) return;
+    metadata.source_file = call.metadata.source_file;
+    metadata.source_line = call.metadata.source_line;
+    metadata.source_end_line = call.metadata.source_end_line;
+    metadata.source_column = call.metadata.source_column;
+    metadata.source_end_column = call.metadata.source_end_column;
+    metadata.stack_frame_id = call.metadata.stack_frame_id;
   }
 
   absl::StatusOr<ComputationId> Called(const Instruction& caller, ComputationId called) {
