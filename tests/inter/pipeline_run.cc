@@ -8,7 +8,6 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
-#include "meshwright/hlo/inline_calls.h"
 #include "meshwright/intra/names.h"
 #include "tests/inter/run_program.h"
 
@@ -93,6 +92,9 @@ class Run {
 
  private:
   absl::StatusOr<Tensor> Input(const SliceValue& input, int64_t micro_batch) {
+    if (input.role == SliceRole::kNumber) {
+      return Tensor{{}, {static_cast<double>(micro_batch)}};
+    }
     if (input.parameter >= 0) {
       Tensor tensor = parameters_[static_cast<size_t>(input.parameter)];
       if (input.layer_dimension >= 0) {
@@ -195,7 +197,7 @@ class Run {
 absl::StatusOr<std::unique_ptr<SlicedProgram>> PrepareProgram(const Module& module,
                                                               int32_t layer_count) {
   auto program = std::make_unique<SlicedProgram>();
-  MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(module));
+  MW_ASSIGN_OR_RETURN(Module inlined, ModuleToSlice(module));
   program->module = std::make_unique<Module>(std::move(inlined));
   MW_ASSIGN_OR_RETURN(program->graph, BuildGraph(*program->module));
   const std::vector<int32_t> tied = TiedParameters(program->graph, true);

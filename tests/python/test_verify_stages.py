@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import models
 import numpy as np
 import pytest
-from meshwright.verify.report import FAILED, PASSED
+from meshwright.staged import Staged
+from meshwright.verify.report import FAILED, PASSED, SHOWN
 from meshwright.verify.stage_files import read_stage_files
 from xla_flags import FAST_TO_COMPILE
 
@@ -101,6 +102,96 @@ def test_a_loop_over_layers_in_parts(tmp_path):
     assert any(value.layers is not None for value in values)
     report = plan.verify(program, stages=stages, repeats=0)
     assert report.passed, report
+
+
+def dropout_step(folder, *model, partitionable=True):
+    dropout_models = pytest.importorskip("dropout_models", reason="needs flax and optax")
+    with jax.threefry_partitionable(partitionable):
+        fn, shapes = dropout_models.lm1b(*model)
+        text = jax.jit(fn, donate_argnums=(0, 1)).lower(*shapes).as_text(debug_info=True)
+    path = folder / "program.mlir"
+    path.write_text(text)
+    return path
+
+
+def test_dropout_leaves_as_many_micro_batches(tmp_path):
+    counts = []
+    for rate in (0.0, 0.1):
+        program = dropout_step(tmp_path, rate)
+        command = [BINARY, "plan", program, "--cluster", "8xh100-sxm", "--pipeline", "4"]
+        command += ["--micro-batches", "7"]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        assert done.returncode == 2
+        counts.append(done.stderr)
+    assert counts[0] == counts[1]
+    assert "it can into 1, 2, 4, 8" in counts[1]
+    # Parts of the bits are made without the rest.
+    program = dropout_step(tmp_path, 0.1)
+    plan, _ = plan_stages(tmp_path, program, "8xh100-sxm", "auto")
+    assert not any("bits" in warning for warning in plan.warnings)
+
+
+@pytest.mark.parametrize("bits", ["partitionable", "whole", "rbg"])
+def test_dropout_with_the_whole_batchs_bits(tmp_path, bits):
+    implementation = "rbg" if bits == "rbg" else "threefry2x32"
+    program = dropout_step(tmp_path, 0.1, implementation, partitionable=bits != "whole")
+    plan, stages = plan_stages(tmp_path, program, "4xh100-sxm", "2", "--micro-batches", "4")
+    values = [value for module in modules(stages) for value in module.inputs]
+    assert any(value.role == "micro-batch" for value in values)
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+    assert outcomes(report)["numerics"] == PASSED
+    said = [warning for warning in plan.warnings if "random bits of the whole batch" in warning]
+    assert len(said) == (bits == "rbg")
+    assert all("flax/linen/stochastic.py:" in warning for warning in said)
+
+
+def drop(weights, x, key):
+    """Something to train, and the samples with what dropout leaves of them."""
+    kept = jax.random.bernoulli(jax.random.wrap_key_data(key, impl="rbg"), 0.75, x.shape)
+    x = jnp.where(kept, x, 0.0)
+
+    def loss(w):
+        return jnp.mean(jnp.tanh(jnp.tanh(x @ w[0]) @ w[1]))
+
+    return weights - jax.grad(loss)(weights), x
+
+
+def test_dropout_with_bits_of_the_micro_batchs_own(tmp_path):
+    shapes = [(2, 512, 512), (64, 512)]
+    arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    arguments.append(jax.ShapeDtypeStruct((4,), jnp.uint32))
+    program = tmp_path / "program.mlir"
+    step = jax.jit(drop, donate_argnums=0)
+    program.write_text(step.lower(*arguments).as_text(debug_info=True))
+    independent = ("--micro-batch-rng", "independent")
+    plan, stages = plan_stages(
+        tmp_path, program, "2xh100-sxm", "2", "--micro-batches", "4", *independent
+    )
+    assert any("random bits by a key of its own" in warning for warning in plan.warnings)
+    assert plan.as_dict()["options"]["micro_batch_rng"] == "independent"
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+    assert outcomes(report)["numerics"] == SHOWN
+
+    generator = np.random.default_rng(0)
+    inputs = [generator.normal(size=shape).astype(np.float32) for shape in shapes]
+    whole = jax.jit(drop)
+    run = Staged(step, *arguments, plan=plan, stages=stages)
+    parts = {}
+    for key in (1, 2):
+        words = np.array([key, 0, key, 0], np.uint32)
+        _, left = run(*inputs, words)
+        parts[key] = np.split(np.asarray(left) != 0, 4)
+        assert not np.array_equal(left, whole(*inputs, words)[1])
+        assert np.array_equal(left, run(*inputs, words)[1])
+    drawn = [*parts[1], *parts[2]]
+    deviation = np.sqrt(0.75 * 0.25 / drawn[0].size)
+    for i, one in enumerate(drawn):
+        assert abs(one.mean() - 0.75) < 4 * deviation
+        for other in drawn[:i]:  # kept by both as often as by chance
+            both = (one & other).mean()
+            assert abs(both - 0.75**2) < 4 * np.sqrt(0.75**2 * (1 - 0.75**2) / one.size)
 
 
 def scanned(_, **scan):

@@ -18,7 +18,7 @@ PHASES = ("forward", "backward", "update", "update-before-shared", "update-after
 
 # By whether a module is of the update: what its inputs and outputs can be.
 INPUT_ROLES = {
-    False: ("state", "data", "activation", "gradient", "saved"),
+    False: ("state", "data", "activation", "gradient", "saved", "micro-batch"),
     True: ("state", "data", "saved", "sum", "shared"),
 }
 OUTPUT_ROLES = {

@@ -108,6 +108,8 @@ class StageStep:
         if value.parameter is not None:
             array = self._inputs[value.parameter]
             return self._parameter(value, array, micro_batch) if array.ndim == rank else array
+        if value.role == "micro-batch" and micro_batch is not None:
+            return np.array(micro_batch, np.int32)
         if value.combine is not None:
             array, layers = self._combined.get(value.value, (None, 0))
             if array is not None and layers == _layers(value):

@@ -66,6 +66,7 @@ void AskOfPipeline(const Plan& plan, AskedOptions& asked) {
   asked.mesh = options.mesh;
   asked.pipeline = options.pipeline;
   asked.micro_batches = options.micro_batches;
+  asked.micro_batch_rng = Word(options.micro_batch_rng.value_or(MicroBatchRng::kExact));
   asked.schedule = options.schedule;
   asked.layers = options.layers;
   asked.no_recompute = !options.recompute;

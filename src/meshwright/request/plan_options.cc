@@ -134,6 +134,12 @@ Options PipelineRows(AskedOptions& a) {
        &a.micro_batches,
        "auto, or the number of parts of the batch",
        {.kinds = kPipeline, .unit = "micro-batches"}},
+      {"micro-batch-rng",
+       &a.micro_batch_rng,
+       "random bits of a micro-batch, where the program draws them for the whole batch: exact, its "
+       "samples' part of the same bits; or independent, its own, where a generator "
+       "(rng-bit-generator) cannot make a part without the whole",
+       {.kinds = kPipeline}},
       {"schedule",
        &a.schedule,
        absl::StrCat(

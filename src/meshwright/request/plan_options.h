@@ -28,7 +28,8 @@ struct AskedOptions {
   std::string db;
   int64_t db_environment = 0;  // 0: the one that knows the program
   uint64_t seed = 1;
-  std::string pipeline = "off", micro_batches = "auto", schedule = "1f1b";
+  std::string pipeline = "off", micro_batches = "auto", micro_batch_rng = "exact",
+              schedule = "1f1b";
   int64_t layers = 0;
   bool no_recompute = false;
   // Models.

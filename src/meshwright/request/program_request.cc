@@ -1,13 +1,16 @@
 #include "meshwright/request/program_request.h"
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/words.h"
 #include "meshwright/cluster/units.h"
+#include "meshwright/inter/layers/micro_batch_rng.h"
 #include "meshwright/inter/schedule/schedule.h"
 #include "meshwright/plan/make/fix_option.h"
 
@@ -39,6 +42,12 @@ absl::StatusOr<PipelineChoice> ParsePipeline(const AskedOptions& options) {
   }
   MW_ASSIGN_OR_RETURN(pipeline.micro_batches,
                       ParseCount(options.micro_batches, "auto", "--micro-batches"));
+  const std::optional<MicroBatchRng> rng = FromWord<MicroBatchRng>(options.micro_batch_rng);
+  if (!rng.has_value()) {
+    return absl::InvalidArgumentError(StrCat("--micro-batch-rng: found \"", options.micro_batch_rng,
+                                             "\", expected ", WordList<MicroBatchRng>()));
+  }
+  pipeline.rng = *rng;
   pipeline.schedule = options.schedule;
   if (options.schedule != "auto") {
     const absl::Status known = FindSchedule(options.schedule).status();

@@ -26,9 +26,10 @@ struct FoundBatch {
   TestProgram program;
   absl::StatusOr<BatchSplit> batch;
 
-  explicit FoundBatch(const std::string& text, const std::vector<std::string>& data = {})
+  explicit FoundBatch(const std::string& text, const std::vector<std::string>& data = {},
+                      MicroBatchRng rng = MicroBatchRng::kExact)
       : program(ProgramFromText(text)),
-        batch(FindBatch(program.graph, TiedParameters(program.graph, true), data)) {}
+        batch(FindBatch(program.graph, TiedParameters(program.graph, true), data, rng)) {}
 
   ValueId Result(const std::string& op) const {
     for (const Op& o : program.graph.ops) {
@@ -87,7 +88,7 @@ TEST(FindBatchTest, OneLayerWithLoss) {
   EXPECT_EQ(found.Role("new"), BatchRole::kAfter);
   EXPECT_EQ(found.Role("mean"), BatchRole::kAfter);
   EXPECT_THAT(found.batch->warnings, IsEmpty());
-  EXPECT_THAT(found.batch->several_warning, IsEmpty());
+  EXPECT_THAT(found.batch->several_warnings, IsEmpty());
   EXPECT_TRUE(found.batch->Divides(found.program.graph, 4));
   EXPECT_FALSE(found.batch->Divides(found.program.graph, 3));
 }
@@ -129,7 +130,7 @@ TEST(FindBatchTest, StatisticsAreTheMicroBatchsOwn) {
   EXPECT_EQ(found.Role("new"), BatchRole::kAfter);
   EXPECT_THAT(found.Names(found.batch->statistics), ElementsAre("total"));
   EXPECT_THAT(found.batch->warnings, IsEmpty());
-  EXPECT_THAT(found.batch->several_warning, HasSubstr("total combines values"));
+  EXPECT_THAT(found.batch->several_warnings, ElementsAre(HasSubstr("total combines values")));
   EXPECT_TRUE(found.batch->Divides(found.program.graph, 2));
 }
 
@@ -233,7 +234,8 @@ body {
   const Graph& graph = found.program.graph;
   const Op& scale = graph[graph[found.Result("scale")].producer];
   EXPECT_EQ(found.batch->roles[scale.operands[0].index()], BatchRole::kStatistic);
-  EXPECT_THAT(found.batch->several_warning, HasSubstr("size combines values over the batch"));
+  EXPECT_THAT(found.batch->several_warnings,
+              ElementsAre(HasSubstr("size combines values over the batch")));
 }
 
 TEST_P(ObstacleTest, CannotBeDivided) {
@@ -263,17 +265,7 @@ constexpr Obstacle kObstacles[] = {
     {"AllPairs", "r", "pairs samples", R"(
       r = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
       y = f32[] reduce(r, zero), dimensions={0,1}, to_apply=sum)"},
-    {"NumberedSamples", "i", "numbers the samples", R"(
-      i = f32[8] iota(), iota_dimension=0
-      j = f32[8,4] broadcast(i), dimensions={0}
-      r = f32[8,4] multiply(x, j)
-      y = f32[] reduce(r, zero), dimensions={0,1}, to_apply=sum)"},
-    {"WeightForEachSample", "c", "differs from sample to sample", R"(
-      c = f32[8] constant({1,2,3,4,5,6,7,8})
-      j = f32[8,4] broadcast(c), dimensions={0}
-      r = f32[8,4] multiply(x, j)
-      y = f32[] reduce(r, zero), dimensions={0,1}, to_apply=sum)"},
-    {"SamplesByNumber", "r", "by their number", R"(
+    {"SamplesByNumber", "r", "takes samples by their number", R"(
       i = s32[2,1] constant({{3},{5}})
       r = f32[2,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}
       y = f32[] reduce(r, zero), dimensions={0,1}, to_apply=sum)"},
@@ -285,6 +277,82 @@ constexpr Obstacle kObstacles[] = {
 };
 INSTANTIATE_TEST_SUITE_P(All, ObstacleTest, ::testing::ValuesIn(kObstacles),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// What every micro-batch can make for itself if it knows its number.
+TEST(FindBatchTest, SamplesAreToldApartByNumbers) {
+  const FoundBatch found(Step("", R"(
+    i = f32[8] iota(), iota_dimension=0
+    c = f32[8] constant({1,2,3,4,5,6,7,8})
+    m = f32[8] multiply(i, c)
+    j = f32[8,4] broadcast(m), dimensions={0}
+    r = f32[8,4] multiply(x, j)
+    y = f32[] reduce(r, zero), dimensions={0,1}, to_apply=sum
+    new = f32[4,4] add(w, w)
+    ROOT out = (f32[4,4], f32[]) tuple(new, y))"));
+  ASSERT_TRUE(found.batch.ok()) << found.batch.status();
+  EXPECT_THAT(found.Names(found.batch->numbered), ElementsAre("i"));
+  EXPECT_THAT(found.Names(found.batch->whole), ElementsAre("c"));
+  EXPECT_THAT(found.batch->indivisible, IsEmpty());
+  EXPECT_THAT(found.batch->several_warnings, IsEmpty());
+  EXPECT_TRUE(found.batch->Divides(found.program.graph, 4));
+}
+
+constexpr char kDropout[] = R"(
+    seed = u64[2] constant({5,7})
+    draw = (u64[2], u32[8,4]) rng-bit-generator(seed), algorithm=rng_default, metadata={source_file="model.py" source_line=3}
+    bits = u32[8,4] get-tuple-element(draw), index=1
+    half = u32[] constant(2147483648)
+    halves = u32[8,4] broadcast(half), dimensions={}
+    kept = pred[8,4] compare(bits, halves), direction=LT
+    none = f32[8,4] broadcast(zero), dimensions={}
+    r = f32[8,4] select(kept, x, none)
+    y = f32[] reduce(r, zero), dimensions={0,1}, to_apply=sum
+    new = f32[4,4] add(w, w)
+)";
+
+TEST(FindBatchTest, RandomBitsOfTheWholeBatchOrOfTheMicroBatch) {
+  const FoundBatch exact(Step("", StrCat(kDropout, "ROOT out = (f32[4,4], f32[]) tuple(new, y)")));
+  ASSERT_TRUE(exact.batch.ok()) << exact.batch.status();
+  EXPECT_THAT(exact.Names(exact.batch->whole), ElementsAre("draw"));
+  EXPECT_THAT(exact.batch->drawn_apart, IsEmpty());
+  EXPECT_THAT(exact.batch->several_warnings,
+              ElementsAre(HasSubstr("draw (model.py:3) draws the random bits of the whole batch")));
+  EXPECT_TRUE(exact.batch->Divides(exact.program.graph, 2));
+
+  const FoundBatch own(Step("", StrCat(kDropout, "ROOT out = (f32[4,4], f32[]) tuple(new, y)")), {},
+                       MicroBatchRng::kIndependent);
+  ASSERT_TRUE(own.batch.ok()) << own.batch.status();
+  EXPECT_THAT(own.batch->whole, IsEmpty());
+  EXPECT_THAT(own.Names(own.batch->drawn_apart), ElementsAre("draw"));
+  EXPECT_THAT(own.batch->several_warnings,
+              ElementsAre(HasSubstr("draw (model.py:3) draws random bits by a key of its own")));
+
+  // Whoever reads the generator's state wants that of the whole batch.
+  const FoundBatch state(Step("", StrCat(kDropout, R"(
+    after = u64[2] get-tuple-element(draw), index=0
+    ROOT out = (f32[4,4], f32[], u64[2]) tuple(new, y, after))")),
+                         {}, MicroBatchRng::kIndependent);
+  ASSERT_TRUE(state.batch.ok()) << state.batch.status();
+  EXPECT_THAT(state.Names(state.batch->whole), ElementsAre("draw"));
+}
+
+// One message for a reason: where it is first, how often, and what helps.
+TEST(FindBatchTest, ReasonsAreToldOnce) {
+  const FoundBatch found(Step("", R"(
+    r = f32[8,4] reverse(x), dimensions={0}, metadata={source_file="model.py" source_line=9}
+    s = f32[8,4] reverse(x), dimensions={0}
+    t = f32[8,4] add(r, s)
+    y = f32[] reduce(t, zero), dimensions={0,1}, to_apply=sum
+    new = f32[4,4] add(w, w)
+    ROOT out = (f32[4,4], f32[]) tuple(new, y))"));
+  ASSERT_TRUE(found.batch.ok()) << found.batch.status();
+  EXPECT_THAT(found.Names(found.batch->indivisible), ElementsAre("r", "s"));
+  EXPECT_THAT(
+      found.batch->warnings,
+      ElementsAre("r (model.py:9) needs all samples at once, as 1 more operator does: the batch "
+                  "cannot be divided into micro-batches; compute this for each sample by itself, "
+                  "or ask for --micro-batches 1"));
+}
 
 // Three layers in a loop that stacks the gradient of each and adds up that of a shared weight.
 std::string LoopText(const std::string& gradient) {
@@ -396,7 +464,7 @@ ENTRY main {
   const FoundBatch both(text, {"tok*", "weight"});
   ASSERT_TRUE(both.batch.ok()) << both.batch.status();
   EXPECT_THAT(both.batch->warnings, IsEmpty());
-  EXPECT_THAT(both.batch->several_warning, IsEmpty());
+  EXPECT_THAT(both.batch->several_warnings, IsEmpty());
 }
 
 TEST(FindBatchTest, Errors) {

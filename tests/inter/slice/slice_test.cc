@@ -218,6 +218,79 @@ TEST(SliceTest, ConditionalsAndOtherLoopsStayWhole) {
   ExpectStagesCompute(*program);
 }
 
+// A PyTorch-style loss, and weights of samples by their number and from a table; in a loop too,
+// and for a layer's gradient. What is indexed by counting is batched.
+constexpr char kNumbers[] =
+    R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+body {
+  p = (s32[], f32[8,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  h = f32[8,4] get-tuple-element(p), index=1
+  w = f32[4,4] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  d = f32[8,4] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  n = f32[8,4] iota(), iota_dimension=0
+  k = f32[8,4] multiply(d, n)
+  ROOT t = (s32[], f32[8,4], f32[4,4]) tuple(j, k, w)
+}
+condition {
+  p = (s32[], f32[8,4], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  three = s32[] constant(3)
+  ROOT c = pred[] compare(i, three), direction=LT
+}
+ENTRY main {
+  w0 = f32[4,4] parameter(0)
+  w1 = f32[4,4] parameter(1)
+  x = f32[8,4] parameter(2)
+  labels = s32[8] parameter(3)
+  zero = f32[] constant(0)
+  a = f32[8,4] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  table = f32[8] constant({3,1,4,1,5,9,2,6})
+  turned = f32[8] reverse(table), dimensions={0}
+  weights = f32[8,4] broadcast(turned), dimensions={0}
+  b = f32[8,4] multiply(a, weights)
+  start = s32[] constant(0)
+  init = (s32[], f32[8,4], f32[4,4]) tuple(start, b, w1)
+  run = (s32[], f32[8,4], f32[4,4]) while(init), condition=condition, body=body
+  h = f32[8,4] get-tuple-element(run), index=1
+  three = s32[] constant(3)
+  most = s32[8] broadcast(three), dimensions={}
+  label = s32[8] minimum(labels, most)
+  label1 = s32[8,1] reshape(label)
+  count = s32[8] iota(), iota_dimension=0
+  nought = s32[8] broadcast(start), dimensions={}
+  below = pred[8] compare(count, nought), direction=LT
+  eight = s32[] constant(8)
+  eights = s32[8] broadcast(eight), dimensions={}
+  wrapped = s32[8] add(count, eights)
+  row = s32[8] select(below, wrapped, count)
+  row1 = s32[8,1] reshape(row)
+  index = s32[8,2] concatenate(row1, label1), dimensions={1}
+  hit = f32[8] gather(h, index), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1}, index_vector_dim=1, slice_sizes={1,1}
+  loss = f32[] reduce(hit, zero), dimensions={0}, to_apply=sum
+  none = f32[8,4] broadcast(zero), dimensions={}
+  dh = f32[8,4] scatter(none, index, hit), update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=sum
+  g1 = f32[4,4] dot(b, dh), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  back = f32[8,4] dot(dh, w1), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  weighted = f32[8,4] multiply(back, weights)
+  g0 = f32[4,4] dot(x, weighted), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  n0 = f32[4,4] subtract(w0, g0)
+  n1 = f32[4,4] subtract(w1, g1)
+  ROOT out = (f32[4,4], f32[4,4], f32[], f32[8]) tuple(n0, n1, loss, hit)
+})";
+
+TEST(SliceTest, SamplesThatAreToldApartByTheirNumbers) {
+  const auto program = FromText(kNumbers, 2);
+  ASSERT_NE(program, nullptr);
+  EXPECT_THAT(program->batch.warnings, ::testing::IsEmpty());
+  EXPECT_EQ(program->batch.numbered.size(), 1u) << "indices that only count are gone";
+  EXPECT_EQ(program->batch.whole.size(), 1u);
+  ExpectStagesCompute(*program);
+}
+
 TEST(SliceTest, NamesAliasesAndLabels) {
   const auto program = Read(HloData("pipeline/slice_scan.hlo.txt.gz"));
   ASSERT_NE(program, nullptr);

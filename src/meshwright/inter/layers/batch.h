@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/graph.h"
+#include "meshwright/inter/layers/micro_batch_rng.h"
 
 // How a program that is written for the global batch falls into micro-batches.
 
@@ -35,13 +36,21 @@ struct BatchSplit {
   // Ops that combine values over the batch although split values need the result: a micro-batch's
   // own sum stands for the whole one and has to be multiplied by the number of micro-batches.
   std::vector<OpId> statistics;
-  // Ops that cannot work on a part of the batch (a sort along it, its samples' numbers, ...): with
-  // any, the program cannot be divided. `warnings` says why.
+  // Ops that give each sample its number (iota): a micro-batch's begin with that of its first.
+  std::vector<OpId> numbered;
+  // Ops on no data that cannot make a part of what they make for all samples (constants, random
+  // bits, ...): every micro-batch makes all of it and takes its part.
+  std::vector<OpId> whole;
+  // Random bits that each micro-batch draws for itself, see MicroBatchRng::kIndependent.
+  std::vector<OpId> drawn_apart;
+  // Ops that cannot work on a part of the batch (a sort along it, a maximum of gradients, ...):
+  // with any, the program cannot be divided. `warnings` says why, where, and what would help, once
+  // for each reason.
   std::vector<OpId> indivisible;
   std::vector<std::string> warnings;
-  // Names what is computed per micro-batch instead of per batch; "" if nothing is. Of no matter
-  // with a single micro-batch.
-  std::string several_warning;
+  // What is computed per micro-batch instead of per batch, or for the whole batch in every
+  // micro-batch. Of no matter with a single micro-batch.
+  std::vector<std::string> several_warnings;
 
   // Whether the program can be run in `micro_batches` equal parts: every split dimension divides,
   // and nothing is indivisible unless there is one part.
@@ -57,7 +66,8 @@ struct BatchSplit {
 // Errors: a pattern that matches nothing; data inputs of different batch sizes; no data input found
 // (says how to name them); a batch of one sample.
 absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32_t>& tied,
-                                     const std::vector<std::string>& data);
+                                     const std::vector<std::string>& data,
+                                     MicroBatchRng rng = MicroBatchRng::kExact);
 
 }  // namespace meshwright
 

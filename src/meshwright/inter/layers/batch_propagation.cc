@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -39,9 +40,10 @@ std::vector<int32_t> CarryOfValue(const Graph& graph, std::vector<std::vector<in
 class Propagator {
  public:
   Propagator(const Graph& graph, const std::vector<bool>& may_be_data,
-             const std::vector<bool>& handed_on)
+             const std::vector<bool>& handed_on, MicroBatchRng rng)
       : graph_(graph),
         handed_on_(handed_on),
+        rng_(rng),
         carry_of_(CarryOfValue(graph, &more_carries_)),
         queued_(graph.ops.size()) {
     out_.state.assign(graph.values.size(), BatchState::kNone);
@@ -88,6 +90,11 @@ class Propagator {
       }
     }
     for (auto& [op, why] : obstacles_) out_.obstacles.push_back({op, std::move(why)});
+    for (const auto& [op, why] : whole_) out_.whole.push_back(op);
+    out_.drawn_apart.assign(drawn_apart_.begin(), drawn_apart_.end());
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (NumbersSamples(graph_.ops[i])) out_.numbered.emplace_back(i);
+    }
     return std::move(out_);
   }
 
@@ -189,8 +196,15 @@ class Propagator {
   // An op with the batch in an operand or a result.
   void VisitSplit(OpId id) {
     const Op& op = graph_[id];
+    if (DrawsApart(op)) {
+      drawn_apart_.insert(id);
+      return;
+    }
     const std::string obstacle = SourceObstacle(op);
-    if (!obstacle.empty()) return Block(id, obstacle);
+    if (!obstacle.empty()) {
+      if (!StaysWhole(id, obstacle)) Block(id, obstacle);
+      return;
+    }
     const Rule rule = RuleFor(graph_, op);
     FactorIndex factor = kNoFactor;
     bool agree = true;
@@ -242,8 +256,39 @@ class Propagator {
   }
 
   void Stop(OpId id, const Op& op, const std::string& why) {
+    if (StaysWhole(id, why)) return;
     Block(id, why);
     RaiseResults(op, BatchState::kMixed);
+  }
+
+  // Whether the op can make values of all samples in every micro-batch: it depends on no data. If
+  // it turns out to depend on some later, `why` stands in the way.
+  bool StaysWhole(OpId id, const std::string& why) {
+    const Op& op = graph_[id];
+    const bool free = op.kind == OpKind::kInstruction && op.parameter < 0 &&
+                      std::all_of(op.operands.begin(), op.operands.end(),
+                                  [this](ValueId v) { return State(v) == BatchState::kNone; });
+    if (free) {
+      whole_.try_emplace(id, why);
+    } else {
+      whole_.erase(id);
+    }
+    return free;
+  }
+
+  // Random bits that each micro-batch may draw with a key of its own. The generator's state goes
+  // on as it does for the whole batch, so nobody may read it.
+  bool DrawsApart(const Op& op) const {
+    return rng_ == MicroBatchRng::kIndependent && op.kind == OpKind::kInstruction &&
+           op.instruction->opcode == Opcode::kRngBitGenerator && op.results.size() == 2 &&
+           State(op.operands[0]) == BatchState::kNone &&
+           State(op.results[1]) == BatchState::kSplit && !graph_[op.results[0]].is_read();
+  }
+
+  bool NumbersSamples(const Op& op) const {
+    return op.kind == OpKind::kInstruction && op.instruction->opcode == Opcode::kIota &&
+           State(op.results[0]) == BatchState::kSplit &&
+           op.instruction->iota_dimension == out_.dimension[op.results[0].index()];
   }
 
   // Why the values that the program starts from cannot be divided; empty if they can.
@@ -261,8 +306,6 @@ class Propagator {
         return "";
       case Opcode::kConstant:
         return IsUniform(*op.instruction) ? "" : "is a constant that differs from sample to sample";
-      case Opcode::kIota:
-        return op.instruction->iota_dimension == d ? "numbers the samples" : "";
       default:
         return "";
     }
@@ -296,6 +339,7 @@ class Propagator {
 
   const Graph& graph_;
   const std::vector<bool>& handed_on_;
+  const MicroBatchRng rng_;
   int64_t batch_ = 0;
   std::vector<std::vector<int32_t>> more_carries_;
   std::vector<int32_t> carry_of_;
@@ -309,6 +353,8 @@ class Propagator {
   bool sweeping_ = false;
   size_t position_ = 0;
   std::map<OpId, std::string> obstacles_;
+  std::map<OpId, std::string> whole_;  // what would be an obstacle if it depended on data, and why
+  std::set<OpId> drawn_apart_;
   BatchPropagation out_;
 };
 
@@ -316,8 +362,8 @@ class Propagator {
 
 BatchPropagation PropagateBatch(const Graph& graph, const std::vector<BatchSeed>& seeds,
                                 const std::vector<bool>& may_be_data,
-                                const std::vector<bool>& handed_on) {
-  return Propagator(graph, may_be_data, handed_on).Run(seeds);
+                                const std::vector<bool>& handed_on, MicroBatchRng rng) {
+  return Propagator(graph, may_be_data, handed_on, rng).Run(seeds);
 }
 
 FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension) {

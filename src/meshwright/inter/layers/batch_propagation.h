@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "meshwright/hlo/graph.h"
+#include "meshwright/inter/layers/micro_batch_rng.h"
 #include "meshwright/sharding/rule.h"
 
 // Where the batch goes in a program. The batch dimension of a value is a factor of the sharding
@@ -28,6 +29,8 @@ struct BatchPropagation {
   // By OpId: how the op combines over the batch; kNone: it does not.
   std::vector<Reduction> combines;
   std::vector<OpId> data;  // entry parameters that turned out to carry the batch, in order
+  // In order; see BatchSplit.
+  std::vector<OpId> numbered, whole, drawn_apart;
   // Ops that cannot work on a part of the batch, in order, and why.
   struct Obstacle {
     OpId op;
@@ -47,10 +50,11 @@ struct BatchSeed {
 // entry parameters which `may_be_data` (by position in Graph::parameters). What seeds that are no
 // parameters are computed from stays as it is. `handed_on`, by position in Graph::carries: what
 // comes around is new for the next iteration, which begins with it as the first does with what
-// comes in; empty: none is.
+// comes in; empty: none is. `rng`: whether generators of random bits may be in `drawn_apart`.
 BatchPropagation PropagateBatch(const Graph& graph, const std::vector<BatchSeed>& seeds,
                                 const std::vector<bool>& may_be_data,
-                                const std::vector<bool>& handed_on = {});
+                                const std::vector<bool>& handed_on = {},
+                                MicroBatchRng rng = MicroBatchRng::kExact);
 
 // The major factor of a dimension; kNoFactor: it has size 1.
 FactorIndex MajorFactor(const TensorFactors& tensor, int32_t dimension);

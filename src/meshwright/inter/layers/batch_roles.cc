@@ -7,6 +7,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/reduction.h"
 #include "meshwright/hlo/uniform.h"
+#include "meshwright/inter/layers/obstacle_texts.h"
 #include "meshwright/inter/layers/statistic_obstacles.h"
 #include "meshwright/intra/planner.h"
 
@@ -89,6 +90,7 @@ class RoleAssigner {
     for (size_t i = 0; i < graph_.values.size(); ++i) split_.roles.push_back(RoleOf(ValueId(i)));
     split_.dimension = batch_.dimension;
     ListStatistics();
+    ListRandomBits();
     ListObstacles();
   }
 
@@ -275,11 +277,34 @@ class RoleAssigner {
       Obstruct(obstacle.op, obstacle.why);
     }
     if (others < 0) return;
-    split_.several_warning = StrCat(
+    split_.several_warnings.push_back(StrCat(
         first,
         others > 0 ? StrCat(" and ", others, " more operators combine") : std::string(" combines"),
         " values over the batch that are needed for every sample: each micro-batch takes its own, "
-        "so the results are not the whole program's (--micro-batches 1 keeps them)");
+        "so the results are not the whole program's (--micro-batches 1 keeps them)"));
+  }
+
+  // Random bits: who gets which.
+  void ListRandomBits() {
+    split_.numbered = batch_.numbered;
+    split_.whole = batch_.whole;
+    split_.drawn_apart = batch_.drawn_apart;
+    if (!split_.drawn_apart.empty()) {
+      split_.several_warnings.push_back(StrCat(
+          OpsText(graph_, split_.drawn_apart, "draws", "draw"),
+          " random bits by a key of its own for each micro-batch, so the results are not the "
+          "whole program's (--micro-batch-rng exact keeps them)"));
+    }
+    std::vector<OpId> generators;
+    for (OpId op : split_.whole) {
+      if (graph_[op].instruction->opcode == Opcode::kRngBitGenerator) generators.push_back(op);
+    }
+    if (generators.empty()) return;
+    split_.several_warnings.push_back(
+        StrCat(OpsText(graph_, generators, "draws", "draw"),
+               " the random bits of the whole batch in every micro-batch, which takes its part "
+               "(--micro-batch-rng independent lets each draw its own, where nobody reads the "
+               "generator's state)"));
   }
 
   // Sums that are none, and what comes once a step in the middle of what comes once a micro-batch.
@@ -303,12 +328,8 @@ class RoleAssigner {
         }
       }
     }
-    for (auto& [op, why] : obstructions_) {
-      split_.indivisible.push_back(op);
-      split_.warnings.push_back(
-          StrCat(graph_[op].parameter >= 0 ? ParameterName(graph_, op) : graph_[op].name, " ", why,
-                 ": the batch cannot be divided into micro-batches"));
-    }
+    for (const auto& [op, why] : obstructions_) split_.indivisible.push_back(op);
+    split_.warnings = ObstacleTexts(graph_, obstructions_);
   }
   bool LeavesMicroBatchLoop(OpId op) const {
     const Carry* carry = carries_[op.index()];

@@ -81,7 +81,7 @@ std::vector<OpId> Default(const Graph& graph, const std::vector<bool>& replaced,
 }  // namespace
 
 absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32_t>& tied,
-                                     const std::vector<std::string>& data) {
+                                     const std::vector<std::string>& data, MicroBatchRng rng) {
   std::vector<bool> replaced(graph.parameters.size());
   for (int32_t p : tied) {
     if (p >= 0) replaced[p] = true;
@@ -117,7 +117,7 @@ absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32
   for (size_t i = 0; i < may_be_data.size(); ++i) may_be_data[i] = data.empty() && !replaced[i];
   std::vector<BatchSeed> values;
   for (OpId p : seeds) values.push_back({graph[p].results[0]});
-  BatchPropagation propagation = PropagateBatch(graph, values, may_be_data);
+  BatchPropagation propagation = PropagateBatch(graph, values, may_be_data, {}, rng);
   AssignRoles(graph, propagation, tied, &split);
   split.data = std::move(propagation.data);
   return split;

@@ -6,6 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/counted_indices.h"
+#include "meshwright/hlo/inline_calls.h"
 #include "meshwright/hlo/verify/verifier.h"
 #include "meshwright/inter/slice/slice_build.h"
 #include "meshwright/inter/slice/slice_context.h"
@@ -28,9 +30,11 @@ void LabelOps(const SliceContext& context, const BuiltSlice& built, const SliceS
     last = op.instruction;
     if (op.kind == OpKind::kOutput || op.parameter >= 0) continue;
     const auto origin = built.origin.find(op.instruction->name);
-    if (origin != built.origin.end()) {
-      // An instruction with several results is one op.
-      OpId from = origin->second[op.kind == OpKind::kInstruction ? 0 : leaf];
+    // An instruction with several results is one op.
+    const size_t part = op.kind == OpKind::kInstruction ? 0 : leaf;
+    // A loop may carry the number of the micro-batch besides.
+    if (origin != built.origin.end() && part < origin->second.size()) {
+      OpId from = origin->second[part];
       if (op.kind == OpKind::kLoopParameter) {
         const int32_t carry = context.structure.carry[from.index()];
         from = context.graph[context.graph.carries[carry].parameter].producer;
@@ -85,6 +89,12 @@ absl::StatusOr<std::unique_ptr<const Slicer>> Slicer::Make(const Graph& graph,
   MW_ASSIGN_OR_RETURN(SliceContext context, MakeSliceContext(graph, batch, layers));
   return std::unique_ptr<const Slicer>(
       new Slicer(std::make_unique<const SliceContext>(std::move(context))));
+}
+
+absl::StatusOr<Module> ModuleToSlice(const Module& module) {
+  MW_ASSIGN_OR_RETURN(const Module inlined, InlineCalls(module));
+  MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(inlined));
+  return WithBatchedIndices(graph);
 }
 
 absl::StatusOr<ProgramSlice> Slicer::Slice(const SliceRequest& request) const {

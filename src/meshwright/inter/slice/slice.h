@@ -45,6 +45,7 @@ enum class SliceRole : uint8_t {
   kSum,         // to be added up over the micro-batches; input of the update phase: added up
   kShared,      // from one stage's update phase to another's (a part of the gradients' norm)
   kResult,      // any other output of the program
+  kNumber,      // of the micro-batch, from 0: a scalar s32
 };
 
 // Inputs and outputs of slices are matched by `value`, `layer` and [first, first + count). An
@@ -54,7 +55,7 @@ enum class SliceRole : uint8_t {
 struct SliceValue {
   SliceRole role = SliceRole::kState;
   std::string name;        // of entry parameters and outputs, see names.h; else of the producer
-  ValueId value;           // in the whole program's graph
+  ValueId value;           // in the whole program's graph; of kNumber one past its last
   int32_t parameter = -1;  // kState, kData: index into Graph::parameters
   int32_t output = -1;     // of outputs of the program: index into Graph::outputs
   // For arrays that hold something of every layer of a loop: the dimension that runs over layers,
@@ -70,6 +71,10 @@ struct SliceValue {
   int32_t dimension = -1;  // that runs over the batch, or -1
   bool operator==(const SliceValue&) const = default;
 };
+
+// The module that slices are cut out of: without calls (hlo/inline_calls.h), and without indices
+// that only count (hlo/counted_indices.h). Errors: those of InlineCalls and BuildGraph.
+absl::StatusOr<Module> ModuleToSlice(const Module& module);
 
 struct SliceContext;  // what all slices have in common: slice_context.h
 
@@ -90,14 +95,17 @@ inline ValueId OutputOf(const ProgramSlice& slice, size_t i) {
   return slice.graph[slice.graph.outputs[i]].operands[0];
 }
 
-// Cuts slices out of one program. `graph` must come from a module without calls
-// (hlo/inline_calls.h); it, `batch` and `layers` must outlive the slicer.
+// Cuts slices out of one program. `graph` must come from a module as ModuleToSlice makes them; it,
+// `batch` and `layers` must outlive the slicer.
 //
 // What depends on no data (masks, casts of weights, the step's number) is computed by every slice
 // that needs it, and so is what the update phase makes of scalars (a clipping factor from the norms
 // of all gradients, bias corrections, the mean loss): only what they are made of is kShared or
 // kSum. An output of the program made in that way comes from the first layers and from every slice
 // that has the state it replaces.
+//
+// Where samples are told apart by their numbers, or take part of what is made for all (see
+// BatchSplit), slices of several micro-batches have an input of role kNumber.
 //
 // With backward and update in one slice, gradients go straight into the update, as if the sum over
 // micro-batches had been made. Statistics over the batch are those of the micro-batch times

@@ -24,8 +24,16 @@ SliceBuilder::SliceBuilder(const SliceContext& context, const SliceRequest& requ
       request_(request),
       selection_(selection),
       writer_(*context.graph.module) {
-  if (request.micro_batches > 1) {
-    statistics_.insert(context.batch.statistics.begin(), context.batch.statistics.end());
+  if (request.micro_batches == 1) return;
+  const BatchSplit& batch = context.batch;
+  statistics_.insert(batch.statistics.begin(), batch.statistics.end());
+  numbered_.insert(batch.numbered.begin(), batch.numbered.end());
+  whole_.insert(batch.whole.begin(), batch.whole.end());
+  drawn_apart_.insert(batch.drawn_apart.begin(), batch.drawn_apart.end());
+  for (size_t i = 0; i < graph_.ops.size(); ++i) {
+    if (!selection.op[i] || !context.numbered[i]) continue;
+    for (int32_t l = graph_.ops[i].loop; l >= 0; l = graph_.loops[l].parent)
+      numbered_loops_.insert(l);
   }
 }
 
@@ -138,20 +146,24 @@ InstructionId SliceBuilder::Added(Scope& scope, Instruction instruction, OpId op
 
 absl::StatusOr<InstructionId> SliceBuilder::Lookup(Scope& scope, ValueId v) {
   if (const auto found = scope.values.find(v); found != scope.values.end()) return found->second;
-  const OpId op = graph_[v].producer;
-  if (graph_[op].kind == OpKind::kLoopExit) {
-    const Carry& carry = graph_.carries[c_.structure.carry[op.index()]];
-    if (carry.invariant) return Lookup(scope, carry.init);
+  Instruction named;
+  named.name = "micro_batch";
+  if (v != c_.number()) {
+    const OpId op = graph_[v].producer;
+    named = *graph_[op].instruction;
+    if (graph_[op].kind == OpKind::kLoopExit) {
+      const Carry& carry = graph_.carries[c_.structure.carry[op.index()]];
+      if (carry.invariant) return Lookup(scope, carry.init);
+    }
   }
   if (scope.outer == nullptr) {
     return absl::InternalError(
-        StrCat("\"", graph_[op].name, "\" is missing in \"", scope.computation.name, "\""));
+        StrCat("\"", named.name, "\" is missing in \"", scope.computation.name, "\""));
   }
   MW_ASSIGN_OR_RETURN(const InstructionId outside, Lookup(*scope.outer, v));
   const Shape shape = scope.outer->ShapeOf(outside);
-  const InstructionId inside =
-      writer_.AddElement(scope, InstructionId(0), static_cast<int64_t>(scope.captured.size()),
-                         shape, *graph_[op].instruction);
+  const InstructionId inside = writer_.AddElement(
+      scope, InstructionId(0), static_cast<int64_t>(scope.captured.size()), shape, named);
   scope.captured.push_back(v);
   scope.values[v] = inside;
   return inside;
@@ -180,15 +192,22 @@ absl::StatusOr<InstructionId> SliceBuilder::Resized(Scope& scope, ValueId v,
 }
 
 void SliceBuilder::AddParameter(Scope& scope, const SliceValue& input) {
-  const OpId op = graph_[input.value].producer;
   Instruction parameter;
   parameter.opcode = Opcode::kParameter;
-  parameter.shape = SliceShape(c_, request_, input.value);
-  parameter.sharding = graph_[input.value].sharding;
   parameter.parameter_number = static_cast<int64_t>(scope.computation.parameters.size());
-  parameter.metadata = graph_[op].instruction->metadata;
+  OpId op;
+  if (input.role == SliceRole::kNumber) {
+    parameter.shape = Shape::Array(ElementType::kS32, {});
+    parameter.shape.has_layout = true;
+    parameter.name = input.name;
+  } else {
+    op = graph_[input.value].producer;
+    parameter.shape = SliceShape(c_, request_, input.value);
+    parameter.sharding = graph_[input.value].sharding;
+    parameter.metadata = graph_[op].instruction->metadata;
+    parameter.name = NameTable::Valid(graph_[op].name);
+  }
   parameter.metadata.op_name = input.name;
-  parameter.name = NameTable::Valid(graph_[op].name);
   const InstructionId id = writer_.Add(scope, std::move(parameter));
   scope.computation.parameters.push_back(id);
   if (input.layer >= 0) {
@@ -244,7 +263,9 @@ absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
   for (ComputationId& called : copy.called) called = writer_.Function(called);
   const std::string name = copy.name;
   std::vector<Shape> results;
-  for (ValueId v : op.results) results.push_back(SliceShape(c_, request_, v));
+  SliceRequest made = request_;
+  if (whole_.contains(id)) made.micro_batches = 1;
+  for (ValueId v : op.results) results.push_back(SliceShape(c_, made, v));
   std::vector<InstructionId> leaves;
   std::vector<Shape> taken;
   for (ValueId v : op.operands) {
@@ -258,6 +279,9 @@ absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
     }
     leaves.push_back(operand);
     taken.push_back(scope.ShapeOf(operand));
+  }
+  if (drawn_apart_.contains(id)) {
+    MW_ASSIGN_OR_RETURN(leaves[0], OwnKey(scope, leaves[0], id));
   }
   if (const int32_t d = c_.stacks.index_dimension[id.index()]; d >= 0 && InPartOfLoop(op)) {
     MW_RETURN_IF_ERROR(MoveIndex(scope, id, d, leaves));
@@ -279,6 +303,12 @@ absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
     if (statistics_.contains(id)) {
       MW_ASSIGN_OR_RETURN(values[i],
                           Combine(scope, Opcode::kMultiply, values[i], request_.micro_batches, id));
+    }
+    if (numbered_.contains(id)) {
+      MW_ASSIGN_OR_RETURN(values[i], Numbered(scope, values[i], id));
+    }
+    if (whole_.contains(id) && c_.batch.dimension[op.results[i].index()] >= 0) {
+      MW_ASSIGN_OR_RETURN(values[i], PartOfWhole(scope, values[i], op.results[i]));
     }
     if (IsStackIota(op)) {
       MW_ASSIGN_OR_RETURN(values[i], Combine(scope, Opcode::kAdd, values[i], FirstOf(op), id));

@@ -45,6 +45,11 @@ absl::Status SliceBuilder::BuildLoop(Scope& scope, int32_t loop) {
     init.push_back(id);
     shapes.push_back(scope.ShapeOf(id));
   }
+  if (numbered_loops_.contains(loop)) {
+    MW_ASSIGN_OR_RETURN(const InstructionId id, Lookup(scope, c_.number()));
+    init.push_back(id);
+    shapes.push_back(scope.ShapeOf(id));
+  }
   const Shape shape = Shape::Tuple(shapes);
   Scope body = writer_.Begin(from[original.called[1]]);
   Enter(body, shape, carried);
@@ -55,6 +60,7 @@ absl::Status SliceBuilder::BuildLoop(Scope& scope, int32_t loop) {
                         Resized(body, graph_.carries[carried[i]].next, shapes[i].dims));
     next.push_back(id);
   }
+  if (numbered_loops_.contains(loop)) next.push_back(body.values.at(c_.number()));
   Scope condition = writer_.Begin(from[original.called[0]]);
   Enter(condition, shape, carried);
   InstructionId go_on;
@@ -109,6 +115,12 @@ void SliceBuilder::Enter(Scope& scope, const Shape& shape, const std::vector<int
   of.name = "carry";
   for (size_t i = 0; i < carried.size(); ++i) {
     scope.values[graph_.carries[carried[i]].parameter] =
+        writer_.AddElement(scope, tuple, static_cast<int64_t>(i), shape.tuple[i], of);
+  }
+  // Behind them the number of the micro-batch, where the loop needs it.
+  if (const size_t i = carried.size(); i < shape.tuple.size()) {
+    of.name = "micro_batch";
+    scope.values[c_.number()] =
         writer_.AddElement(scope, tuple, static_cast<int64_t>(i), shape.tuple[i], of);
   }
 }

@@ -41,9 +41,14 @@ class SliceBuilder {
   InstructionId Added(Scope& scope, Instruction instruction, OpId op);
   absl::Status BuildRegion(Scope& scope, const Computation* region);
   absl::Status BuildInstruction(Scope& scope, OpId id);
+  absl::StatusOr<InstructionId> Number(Scope& scope, ElementType type, OpId op);
+  absl::StatusOr<InstructionId> Numbered(Scope& scope, InstructionId iota, OpId op);
+  absl::StatusOr<InstructionId> PartOfWhole(Scope& scope, InstructionId whole, ValueId value);
+  absl::StatusOr<InstructionId> OwnKey(Scope& scope, InstructionId state, OpId op);
   bool IsStackIota(const Op& op) const;
   int64_t FirstOf(const Op& op) const;
 
+  // slice_build_number.cc: what depends on the number of the micro-batch.
   // slice_build_control.cc: loops and conditionals.
   bool InPartOfLoop(const Op& op) const;
   LoopPart PartOfLoop(int32_t loop) const;
@@ -66,6 +71,9 @@ class SliceBuilder {
   // By value: what the slice's layers give of it, see SliceValue::combine.
   absl::flat_hash_map<ValueId, InstructionId> combined_out_;
   absl::flat_hash_set<OpId> statistics_;
+  // Of several micro-batches: see BatchSplit.
+  absl::flat_hash_set<OpId> numbered_, whole_, drawn_apart_;
+  absl::flat_hash_set<int32_t> numbered_loops_;  // that have to carry the micro-batch's number
 };
 
 }  // namespace meshwright

@@ -148,10 +148,14 @@ int32_t SliceContext::LayerLoopOf(OpId op) const {
 
 absl::StatusOr<SliceContext> MakeSliceContext(const Graph& graph, const BatchSplit& batch,
                                               const Layers& layers) {
-  SliceContext context{graph, batch, layers, {}, {}, {}, {}, false};
+  SliceContext context{graph, batch, layers, {}, {}, {}, {}, false, {}};
   MW_ASSIGN_OR_RETURN(context.structure, FindStructure(graph));
   MW_ASSIGN_OR_RETURN(context.stacks, FindStacks(graph, context.structure, layers));
   context.tied = TiedParameters(graph, /*by_position=*/true);
+  context.numbered.assign(graph.ops.size(), false);
+  for (const std::vector<OpId>* ops : {&batch.numbered, &batch.whole, &batch.drawn_apart}) {
+    for (OpId op : *ops) context.numbered[op.index()] = true;
+  }
   Placer(&context).Run();
   return context;
 }

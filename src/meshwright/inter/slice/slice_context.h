@@ -33,6 +33,11 @@ struct SliceContext {
   std::vector<int32_t> tied;   // by output: see TiedParameters
   bool has_update = false;     // some op is of the update phase
 
+  // By OpId: the op needs the number of the micro-batch, where there are several.
+  std::vector<bool> numbered;
+  // What stands for that number among values.
+  ValueId number() const { return ValueId(graph.values.size()); }
+
   // The layer loop that the op is in or is the exit of; -1: none.
   int32_t LayerLoopOf(OpId op) const;
 };

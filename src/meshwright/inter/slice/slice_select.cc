@@ -1,6 +1,7 @@
 #include "meshwright/inter/slice/slice_select.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -41,9 +42,13 @@ class Selector {
     std::sort(out_.inputs.begin(), out_.inputs.end(), before);
     std::sort(out_.outputs.begin(), out_.outputs.end(), before);
     for (const SliceValue& input : out_.inputs) {
-      out_.input_phase.push_back(input.layer >= 0
-                                     ? c_.place[graph_[input.value].producer.index()].phase
-                                     : FirstPhase(input.value, Phase::kUpdate));
+      if (input.role == SliceRole::kNumber) {
+        out_.input_phase.push_back(*number_phase_);
+      } else if (input.layer >= 0) {
+        out_.input_phase.push_back(c_.place[graph_[input.value].producer.index()].phase);
+      } else {
+        out_.input_phase.push_back(FirstPhase(input.value, Phase::kUpdate));
+      }
     }
     return std::move(out_);
   }
@@ -356,6 +361,26 @@ class Selector {
       value.role = BorderRole(c_.structure.first_exit[carry.loop]);
       out_.inputs.push_back(std::move(value));
     }
+    return AddNumber();
+  }
+
+  // The number of the micro-batch, for ops that tell samples apart.
+  absl::Status AddNumber() {
+    for (size_t i = 0; i < graph_.ops.size() && request_.micro_batches > 1; ++i) {
+      if (!out_.op[i] || !c_.numbered[i]) continue;
+      number_phase_ = std::min(out_.phase[i], number_phase_.value_or(Phase::kUpdate));
+      if (number_phase_ == Phase::kUpdate) {
+        return absl::InvalidArgumentError(StrCat("the update phase needs \"", graph_.ops[i].name,
+                                                 "\" of every sample, which no sum over "
+                                                 "micro-batches gives"));
+      }
+    }
+    if (!number_phase_.has_value()) return absl::OkStatus();
+    SliceValue value;
+    value.role = SliceRole::kNumber;
+    value.name = "micro_batch";
+    value.value = c_.number();
+    out_.inputs.push_back(std::move(value));
     return absl::OkStatus();
   }
 
@@ -426,6 +451,7 @@ class Selector {
   std::vector<bool> border_;        // by carry: comes from the layer before
   std::vector<bool> after_shared_;  // by OpId
   std::vector<ValueId> open_;
+  std::optional<Phase> number_phase_;  // the first that needs the number of the micro-batch
 };
 
 }  // namespace

@@ -154,6 +154,7 @@ class SliceReader {
           break;
         case SliceRole::kGradient:
         case SliceRole::kResult:
+        case SliceRole::kNumber:
           break;
       }
     }

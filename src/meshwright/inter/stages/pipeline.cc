@@ -148,7 +148,7 @@ class PipelinePlanner {
   absl::Status Analyze() {
     Report("layers", 0);
     tied_ = TiedParameters(graph_, request_.planner.tie_outputs_by_position);
-    MW_ASSIGN_OR_RETURN(result_.batch, FindBatch(graph_, tied_, request_.data));
+    MW_ASSIGN_OR_RETURN(result_.batch, FindBatch(graph_, tied_, request_.data, request_.rng));
     MW_ASSIGN_OR_RETURN(result_.layers, FindLayers(graph_, AnalyzeFusion(graph_), result_.batch,
                                                    tied_, request_.layers));
     if (request_.stages > result_.layers.count) {
@@ -213,10 +213,7 @@ class PipelinePlanner {
 
   // What keeps the batch from being divided, if an operator does.
   std::string Obstacle() const {
-    const std::vector<OpId>& indivisible = result_.batch.indivisible;
-    if (indivisible.empty()) return "";
-    return StrCat(" because of \"", graph_[indivisible[0]].name, "\"",
-                  indivisible.size() > 1 ? StrCat(" and ", indivisible.size() - 1, " more") : "");
+    return result_.batch.warnings.empty() ? "" : StrCat(": ", result_.batch.warnings[0]);
   }
 
   absl::StatusOr<std::vector<const ScheduleKind*>> Schedules() const {
@@ -451,8 +448,10 @@ class PipelinePlanner {
       }
     }
     for (const PipelineStage& stage : result_.stages) times.push_back(stage.times);
-    if (best_.shape.micro_batches > 1 && !result_.batch.several_warning.empty())
-      result_.warnings.push_back(result_.batch.several_warning);
+    if (best_.shape.micro_batches > 1) {
+      const std::vector<std::string>& several = result_.batch.several_warnings;
+      result_.warnings.insert(result_.warnings.end(), several.begin(), several.end());
+    }
     result_.schedule = best_.schedule;
     result_.shape = best_.shape;
     result_.simulation = *Simulate(*best_.schedule, best_.shape, times);

@@ -39,6 +39,7 @@ struct PipelineRequest {
   std::string schedule = "1f1b";      // of ScheduleTable, or "auto"
   bool recompute = true;              // stages may recompute activations
   std::vector<std::string> data;      // see FindBatch
+  MicroBatchRng rng = MicroBatchRng::kExact;
   LayerOptions layers;
   std::function<std::unique_ptr<CostModel>(const Mesh&)> cost_model;
   double deadline_seconds = 60;

@@ -8,6 +8,7 @@
 
 #include "meshwright/base/input_file.h"
 #include "meshwright/base/json_members.h"
+#include "meshwright/inter/layers/micro_batch_rng.h"
 #include "meshwright/intra/completion.h"
 #include "meshwright/plan/document/memory_category.h"
 #include "meshwright/plan/document/pipeline_part.h"
@@ -50,15 +51,16 @@ struct PlanCluster {
 // What was asked for, so that the search can be repeated. Numbers that may be left to the search
 // are text: "auto" or the number.
 struct PlanOptions {
-  std::string mesh;                    // "auto" or as the user wrote it
-  std::string memory = "device";       // or "unlimited", or bytes
-  std::string pipeline;                // "off", "auto" or the number of stages
-  std::string micro_batches = "auto";  // of pipelines, as are the next four
-  std::string schedule = "1f1b";       // or "auto"
-  int64_t layers = 0;                  // 0: as the program repeats
-  std::vector<std::string> data;       // patterns of parameters that hold the batch
-  bool recompute = true;               // allowed
-  std::string cost_model;              // see CostModels, or kNerscCostModel
+  std::string mesh;                              // "auto" or as the user wrote it
+  std::string memory = "device";                 // or "unlimited", or bytes
+  std::string pipeline;                          // "off", "auto" or the number of stages
+  std::string micro_batches = "auto";            // of pipelines, as are the next five
+  std::optional<MicroBatchRng> micro_batch_rng;  // nothing: exact
+  std::string schedule = "1f1b";                 // or "auto"
+  int64_t layers = 0;                            // 0: as the program repeats
+  std::vector<std::string> data;                 // patterns of parameters that hold the batch
+  bool recompute = true;                         // allowed
+  std::string cost_model;                        // see CostModels, or kNerscCostModel
   Completion rest = Completion::kLeastCost;
   double deadline_seconds = 0;
   int64_t threads = 1;
@@ -73,6 +75,7 @@ struct PlanOptions {
     visit("memory", self.memory);
     visit("pipeline", self.pipeline);
     visit("micro_batches", self.micro_batches);
+    visit("micro_batch_rng", self.micro_batch_rng, kMayBeAbsent);
     visit("schedule", self.schedule);
     visit("layers", self.layers);
     visit("data", self.data);

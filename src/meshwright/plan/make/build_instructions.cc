@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "meshwright/hlo/source_location.h"
 #include "meshwright/plan/annotate/movements.h"
 #include "meshwright/plan/make/to_plan.h"
 
@@ -45,23 +46,6 @@ class StringTable {
   std::vector<std::string>& strings_;
   absl::flat_hash_map<std::string, int64_t> positions_;
 };
-
-// File and line of an instruction; the file is "" if it is not known. JAX names files by number, in
-// tables of the module; other programs in the instruction itself.
-std::pair<std::string, int64_t> SourceOf(const Module& module, const Metadata& metadata) {
-  const auto at = [](const auto& table, int64_t id) {
-    return id >= 1 && static_cast<uint64_t>(id) <= table.size()
-               ? &table[static_cast<size_t>(id - 1)]
-               : nullptr;
-  };
-  const StackFrame* const frame = at(module.stack_frames, metadata.stack_frame_id);
-  const FileLocation* const location =
-      frame == nullptr ? nullptr : at(module.file_locations, frame->file_location_id);
-  const std::string* const file =
-      location == nullptr ? nullptr : at(module.file_names, location->file_name_id);
-  if (file != nullptr) return {*file, std::max<int64_t>(location->line, 0)};
-  return {metadata.source_file, std::max<int64_t>(metadata.source_line, 0)};
-}
 
 void SetTypes(const Graph& graph, const Op& op, PlanInstruction& instruction) {
   if (op.kind == OpKind::kOutput) instruction.type = ToType(graph[op.operands[0]].shape);

@@ -8,7 +8,7 @@
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
-#include "meshwright/hlo/inline_calls.h"
+#include "meshwright/inter/slice/slice.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/make/build_pipeline_plan.h"
 #include "meshwright/plan/make/idle_devices.h"
@@ -37,6 +37,7 @@ PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModel
   pipeline.schedule = request.pipeline.schedule;
   pipeline.recompute = request.pipeline.recompute;
   pipeline.data = request.pipeline.data;
+  pipeline.rng = request.pipeline.rng;
   pipeline.layers.count = request.pipeline.layers;
   pipeline.cost_model = cost_model.make;
   pipeline.deadline_seconds = request.deadline_seconds;
@@ -118,8 +119,8 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   MW_ASSIGN_OR_RETURN(planned.program,
                       ParseProgram(contents, request.program == "-" ? "<stdin>" : request.program));
   planned.program.input.path = request.program;
-  MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(*planned.program.module));
-  planned.module = std::make_unique<const Module>(std::move(inlined));
+  MW_ASSIGN_OR_RETURN(Module module, ModuleToSlice(*planned.program.module));
+  planned.module = std::make_unique<const Module>(std::move(module));
   MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*planned.module));
   planned.graph = std::make_unique<const Graph>(std::move(graph));
   const PipelineRequest pipeline = ToPipelineRequest(request, *cost_model, planned.clusters);

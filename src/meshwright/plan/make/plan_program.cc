@@ -308,6 +308,7 @@ PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cos
   const PipelineChoice& pipeline = request.pipeline;
   options.pipeline = pipeline.wanted ? AutoOrNumber(pipeline.stages) : "off";
   options.micro_batches = AutoOrNumber(pipeline.micro_batches);
+  if (pipeline.rng != MicroBatchRng::kExact) options.micro_batch_rng = pipeline.rng;
   options.schedule = pipeline.schedule;
   options.layers = pipeline.layers;
   options.data = pipeline.data;

@@ -13,6 +13,7 @@
 #include "meshwright/cluster/mesh.h"
 #include "meshwright/hlo/module.h"
 #include "meshwright/hlo/program/program.h"
+#include "meshwright/inter/layers/micro_batch_rng.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/intra/planner.h"
 #include "meshwright/plan/document/plan.h"
@@ -39,7 +40,8 @@ struct PipelineChoice {
   bool wanted = false;
   int32_t stages = 0;         // 0: whatever is best
   int64_t micro_batches = 0;  // 0: whatever is best
-  int32_t layers = 0;         // 0: as the program repeats
+  MicroBatchRng rng = MicroBatchRng::kExact;
+  int32_t layers = 0;  // 0: as the program repeats
   std::string schedule = "1f1b";
   bool recompute = true;
   std::vector<std::string> data;

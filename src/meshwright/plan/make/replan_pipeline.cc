@@ -15,7 +15,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
-#include "meshwright/hlo/inline_calls.h"
+#include "meshwright/inter/slice/slice.h"
 #include "meshwright/inter/stages/pipeline.h"
 #include "meshwright/inter/stages/replan_stage.h"
 #include "meshwright/inter/stages/stage_coster.h"
@@ -65,13 +65,14 @@ class PipelineReplanner {
     MW_ASSIGN_OR_RETURN(clusters_, ParseClusters(request_.cluster, inputs));
     MW_ASSIGN_OR_RETURN(cost_model_, ChooseCostModel(request_.cost_model, clusters_[0]));
     MW_ASSIGN_OR_RETURN(program_, ParseProgram(std::string(*request_.contents), request_.program));
-    MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(*program_.module));
-    module_ = std::make_unique<const Module>(std::move(inlined));
+    MW_ASSIGN_OR_RETURN(Module module, ModuleToSlice(*program_.module));
+    module_ = std::make_unique<const Module>(std::move(module));
     MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*module_));
     graph_ = std::make_unique<const Graph>(std::move(graph));
     const std::vector<int32_t> tied =
         TiedParameters(*graph_, PlannerOptions().tie_outputs_by_position);
-    MW_ASSIGN_OR_RETURN(pipeline_.batch, FindBatch(*graph_, tied, request_.pipeline.data));
+    MW_ASSIGN_OR_RETURN(pipeline_.batch,
+                        FindBatch(*graph_, tied, request_.pipeline.data, request_.pipeline.rng));
     LayerOptions layers;
     layers.count = request_.pipeline.layers;
     MW_ASSIGN_OR_RETURN(pipeline_.layers,

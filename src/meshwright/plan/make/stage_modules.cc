@@ -35,6 +35,8 @@ std::string_view RoleName(SliceRole role) {
       return "shared";
     case SliceRole::kResult:
       return "result";
+    case SliceRole::kNumber:
+      return "micro-batch";
   }
   return "";
 }
@@ -63,7 +65,11 @@ class StageShardings {
   explicit StageShardings(const PipelineStage& stage) {
     const Graph& graph = stage.slice->graph;
     for (size_t i = 0; i < graph.ops.size(); ++i) {
-      if (!stage.slice->origin[i].valid()) continue;
+      if (!stage.slice->origin[i].valid()) {
+        for (ValueId v : graph.ops[i].results)
+          by_name_[graph.ops[i].name] = stage.plan->shardings[v.index()];
+        continue;
+      }
       for (size_t r = 0; r < graph.ops[i].results.size(); ++r) {
         by_result_[{stage.slice->origin[i], static_cast<int32_t>(r)}] =
             stage.plan->shardings[graph.ops[i].results[r].index()];
@@ -84,10 +90,8 @@ class StageShardings {
     std::vector<Sharding> shardings;
     for (const Value& value : part.graph.values) {
       const OpId origin = part.origin[value.producer.index()];
-      const auto found = by_result_.find({origin, value.result});
-      shardings.push_back(origin.valid() && found != by_result_.end()
-                              ? found->second
-                              : Sharding::Replicated(value.shape.rank()));
+      shardings.push_back(origin.valid() ? OfResult(origin, value)
+                                         : OfAdded(part.graph[value.producer].name, value));
     }
     for (size_t i = 0; i < part.inputs.size(); ++i) {
       const ValueId v = part.graph[part.graph.parameters[i]].result();
@@ -100,6 +104,7 @@ class StageShardings {
   Sharding OfValue(const SliceValue& crosses, const Shape& shape, const Graph& whole) const {
     const auto crossing = by_value_.find(Key(crosses));
     if (crossing != by_value_.end()) return crossing->second;
+    if (crosses.role == SliceRole::kNumber) return Sharding::Replicated(0);
     const Value& known = whole[crosses.value];
     const auto found = by_result_.find({known.producer, known.result});
     return found != by_result_.end() ? found->second : Sharding::Replicated(shape.rank());
@@ -110,7 +115,21 @@ class StageShardings {
     return {value.value, value.layer};
   }
 
+  Sharding OfResult(OpId origin, const Value& value) const {
+    const auto found = by_result_.find({origin, value.result});
+    return found != by_result_.end() ? found->second : Sharding::Replicated(value.shape.rank());
+  }
+  // What the slicing added goes by names that say what it is of ("iota.3.part"), if at all.
+  Sharding OfAdded(const std::string& name, const Value& value) const {
+    const auto found = by_name_.find(name);
+    return found != by_name_.end() &&
+                   static_cast<int64_t>(found->second.dims.size()) == value.shape.rank()
+               ? found->second
+               : Sharding::Replicated(value.shape.rank());
+  }
+
   absl::flat_hash_map<std::pair<OpId, int32_t>, Sharding> by_result_;
+  absl::flat_hash_map<std::string, Sharding> by_name_;  // of results without an origin
   // A value that a layer loop carries has a sharding for each layer between which it crosses.
   absl::flat_hash_map<std::pair<ValueId, int32_t>, Sharding> by_value_;
 };
