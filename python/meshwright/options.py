@@ -33,6 +33,7 @@ class PlanOptions(TypedDict, total=False):
     db: Path
     db_environment: int
     micro_batches: str | float
+    micro_batch_rng: str
     schedule: str
     layers: int
     data: str | Sequence[str]

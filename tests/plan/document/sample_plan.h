@@ -15,6 +15,7 @@ inline Plan SamplePlan() {
                   "64",
                   "2",
                   "8",
+                  MicroBatchRng::kIndependent,
                   "auto",
                   6,
                   {"x*"},
