@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "meshwright.h"
@@ -240,10 +241,11 @@ mw_result* mw_blocks(const void* program, size_t program_bytes, const char* opti
 
 mw_result* mw_db(const char* action, const char* options) {
   return meshwright::Answer([&](mw_result& result) -> absl::Status {
-    const meshwright::DbAction* const found = meshwright::FindDbAction(action);
+    const std::string_view name = action == nullptr ? "" : action;
+    const meshwright::DbAction* const found = meshwright::FindDbAction(name);
     if (found == nullptr) {
-      return absl::InvalidArgumentError(meshwright::StrCat(
-          "found \"", action, "\", expected list, show, merge, export or prune"));
+      return absl::InvalidArgumentError(
+          meshwright::StrCat("found \"", name, "\", expected list, show, merge, export or prune"));
     }
     meshwright::DbAsked asked;
     meshwright::Options rows = found->arguments(asked);

@@ -7,36 +7,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/degrees/degree_table.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
+#include "meshwright/plan/text/largest_first.h"
 #include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {
 namespace {
-
-struct NamedAmount {
-  std::string name;
-  double amount = 0;
-};
-
-// The members of `parts` that are not 0, the largest first.
-template <typename Parts>
-std::vector<NamedAmount> LargestFirst(const Parts& parts) {
-  std::vector<NamedAmount> all;
-  Parts::VisitMembers(parts, [&](const char* name, auto amount, MemberForm = {}) {
-    if (amount != 0)
-      all.push_back({absl::StrReplaceAll(name, {{"_", " "}}), static_cast<double>(amount)});
-  });
-  std::stable_sort(all.begin(), all.end(), [](const NamedAmount& a, const NamedAmount& b) {
-    return std::abs(a.amount) > std::abs(b.amount);
-  });
-  return all;
-}
 
 std::string InsideText(int64_t degree, double inside, bool in_order) {
   if (in_order) return "";
@@ -231,12 +212,6 @@ bool DegreesDiffer(const Plan& plan) {
                      });
 }
 
-std::string GroupDegrees(const PlanNodeGroup& group) {
-  if (group.tp == 0) return " of different degrees";
-  return absl::StrCat(", tensor ", group.tp, ", data ", group.dp, ", ",
-                      Counted(group.micro_batch, "sequence"), " a micro-batch");
-}
-
 std::string GroupLines(const PlanOverGroups& over) {
   std::string text;
   for (const PlanNodeGroup& group : over.groups) {
@@ -250,7 +225,8 @@ std::string GroupLines(const PlanOverGroups& over) {
     StrAppend(&text,
               WrapWords(absl::StrCat(name, group.used_nodes, " of ", Counted(group.nodes, "node"),
                                      " of ", group.devices_per_node, " ", Fit(group.device, 24),
-                                     ", ", Counted(group.stages, "stage"), GroupDegrees(group)),
+                                     ", ", Counted(group.stages, "stage"),
+                                     group.tp == 0 ? " " : ", ", GroupDegreesText(group)),
                         4));
   }
   return text;
@@ -305,6 +281,12 @@ std::string StateOverGroups(const Plan& plan) {
   const transformer::Configuration& d = plan.model->configuration;
   if (d.zero == 0) return "";
   return StrCat(DataText(d), " over each stage's data degree");
+}
+
+std::string GroupDegreesText(const PlanNodeGroup& group) {
+  if (group.tp == 0) return "of different degrees";
+  return absl::StrCat("tensor ", group.tp, ", data ", group.dp, ", ",
+                      Counted(group.micro_batch, "sequence"), " a micro-batch");
 }
 
 std::vector<DegreeUse> DegreeUses(const Plan& plan) {

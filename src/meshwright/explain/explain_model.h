@@ -22,6 +22,9 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan);
 // state sharded (ZeRO-1) over each stage's data degree"; else "".
 std::string StateOverGroups(const Plan& plan);
 
+// How the stages on a group of nodes are divided: "tensor 2, data 4, 1 sequence a micro-batch".
+std::string GroupDegreesText(const PlanNodeGroup& group);
+
 // ExplainPlan of a plan that was made from a model instead of a program.
 std::string ExplainModel(const Plan& plan);
 

@@ -19,20 +19,10 @@ std::string Labelled(std::string_view label, std::string_view text) {
   return lines.replace(0, std::min(label.size(), kIndent), label);
 }
 
-std::string TypeText(const PlanType& type) {
-  return absl::StrCat(type.dtype, "[", absl::StrJoin(type.shape, ","), "]");
-}
-
 std::string SubjectText(const Plan& plan) {
   if (plan.of_model()) return plan.model->model;
   const InputFile* const program = plan.program_file();
   return program == nullptr ? "not named in the plan" : program->path;
-}
-
-std::string CategoryText(MemoryCategory category) {
-  std::string name(Word(category));
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name;
 }
 
 std::string NumbersText(const std::vector<int64_t>& numbers) {

@@ -18,12 +18,8 @@ namespace meshwright {
 // "label     text", wrapped under the text; `label` has at most 9 letters.
 std::string Labelled(std::string_view label, std::string_view text);
 
-// "f32[4,8]".
-std::string TypeText(const PlanType& type);
 // What the plan was made of: the path of its program, or the name of its model.
 std::string SubjectText(const Plan& plan);
-// "optimizer state".
-std::string CategoryText(MemoryCategory category);
 // "0-23", "1-2, 4-31": ascending numbers, those of a row put together; more than a dozen rows lose
 // their middle.
 std::string NumbersText(const std::vector<int64_t>& numbers);

@@ -16,6 +16,7 @@
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/part_summary.h"
+#include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/make/groups_text.h"
 #include "meshwright/plan/text/plan_table.h"
 #include "meshwright/plan/text/transformer_table.h"
@@ -183,11 +184,9 @@ std::string MemorySentence(const Plan& plan) {
   const MemoryByCategory& memory = plan.memory_by_category;
   const auto largest = std::max_element(memory.begin(), memory.end());
   if (*largest > 0 && plan.peak_bytes > 0) {
-    std::string name(Word(static_cast<MemoryCategory>(largest - memory.begin())));
-    std::replace(name.begin(), name.end(), '_', ' ');
     absl::StrAppend(&text, ", ",
                     Percent(static_cast<double>(*largest) / static_cast<double>(plan.peak_bytes)),
-                    " of it ", name);
+                    " of it ", CategoryText(static_cast<MemoryCategory>(largest - memory.begin())));
   }
   return absl::StrCat(text, ".");
 }
@@ -216,13 +215,9 @@ std::string GroupsSentence(const Plan& plan) {
       unused.push_back(Isolated(group.name));
       continue;
     }
-    const std::string degrees =
-        group.tp == 0 ? "of different degrees"
-                      : absl::StrCat("tensor ", group.tp, ", data ", group.dp, ", ",
-                                     Counted(group.micro_batch, "sequence"), " a micro-batch");
     used.push_back(absl::StrCat(Counted(group.stages, "stage"), " on ", group.used_nodes, " of ",
                                 Counted(group.nodes, "node"), " of ", Isolated(group.name), " (",
-                                degrees, ")"));
+                                GroupDegreesText(group), ")"));
   }
   absl::StrAppend(&text, absl::StrJoin(used, "; "));
   if (!unused.empty()) {

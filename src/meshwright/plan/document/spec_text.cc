@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace meshwright {
 
@@ -24,6 +25,15 @@ std::string MeshText(const std::vector<PlanAxis>& mesh) {
   return absl::StrJoin(mesh, ",", [](std::string* out, const PlanAxis& axis) {
     absl::StrAppend(out, axis.name, "=", axis.size);
   });
+}
+
+std::string TypeText(const PlanType& type) {
+  return absl::StrCat(type.dtype, "[", absl::StrJoin(type.shape, ","), "]");
+}
+
+std::string CategoryText(MemoryCategory category) {
+  return absl::StrReplaceAll(kWords<MemoryCategory>[static_cast<size_t>(category)].data(),
+                             {{"_", " "}});
 }
 
 }  // namespace meshwright

@@ -14,6 +14,12 @@ std::string SpecText(const PlanSpec& spec);
 // "x=2,y=4", as --mesh takes it.
 std::string MeshText(const std::vector<PlanAxis>& mesh);
 
+// "f32[4,8]".
+std::string TypeText(const PlanType& type);
+
+// "optimizer state".
+std::string CategoryText(MemoryCategory category);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_PLAN_DOCUMENT_SPEC_TEXT_H_

@@ -44,9 +44,7 @@ std::string MemorySection(const Plan& plan) {
   for (size_t i = 0; i < kMemoryCategories; ++i) {
     const int64_t bytes = plan.memory_by_category[i];
     if (bytes == 0) continue;
-    std::string name(kWords<MemoryCategory>[i]);
-    std::replace(name.begin(), name.end(), '_', ' ');
-    rows.push_back({name, BytesText(bytes),
+    rows.push_back({CategoryText(static_cast<MemoryCategory>(i)), BytesText(bytes),
                     absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(bytes) /
                                                    static_cast<double>(
                                                        std::max<int64_t>(plan.peak_bytes, 1)))});
@@ -91,10 +89,9 @@ std::string ParameterSection(const Plan& plan) {
   std::vector<std::vector<std::string>> rows = {{"parameter", "", "type", "spec", "bytes"}};
   for (size_t i = 0; i < std::min(groups.size(), kMaxParameterRows); ++i) {
     const Group& group = groups[i];
-    rows.push_back(
-        {group.name.text(), TimesText(group.count, group.name.exact()),
-         absl::StrCat(group.first->dtype, "[", absl::StrJoin(group.first->shape, ","), "]"),
-         SpecText(group.first->spec), BytesText(group.bytes)});
+    rows.push_back({group.name.text(), TimesText(group.count, group.name.exact()),
+                    TypeText({group.first->dtype, group.first->shape}), SpecText(group.first->spec),
+                    BytesText(group.bytes)});
   }
   std::string text =
       absl::StrCat("parameters\n", Columns(std::move(rows), {false, true, false, false, true}));

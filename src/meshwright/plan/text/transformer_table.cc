@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "meshwright/base/columns.h"
 #include "meshwright/base/printable.h"
 #include "meshwright/base/quantity_text.h"
@@ -17,32 +16,16 @@
 #include "meshwright/base/wrap.h"
 #include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/framework.h"
+#include "meshwright/plan/text/largest_first.h"
 
 namespace meshwright {
 namespace {
 
-struct NamedSeconds {
-  std::string name;
-  double seconds;
-};
-
-// Those that are not 0, the largest first.
-std::vector<NamedSeconds> Largest(const PlanStepParts& parts) {
-  std::vector<NamedSeconds> all;
-  PlanStepParts::VisitMembers(parts, [&](const char* name, double seconds, MemberForm = {}) {
-    if (seconds != 0) all.push_back({absl::StrReplaceAll(name, {{"_", " "}}), seconds});
-  });
-  std::stable_sort(all.begin(), all.end(), [](const NamedSeconds& a, const NamedSeconds& b) {
-    return std::abs(a.seconds) > std::abs(b.seconds);
-  });
-  return all;
-}
-
 std::string StepSection(const PlanTransformer& part, double step) {
   std::string text;
-  for (const NamedSeconds& one : Largest(part.seconds)) {
-    absl::StrAppendFormat(&text, "  %-24s %9s %6.1f %%\n", one.name, SecondsText(one.seconds),
-                          100 * one.seconds / step);
+  for (const NamedAmount& one : LargestFirst(part.seconds)) {
+    absl::StrAppendFormat(&text, "  %-24s %9s %6.1f %%\n", one.name, SecondsText(one.amount),
+                          100 * one.amount / step);
   }
   return text;
 }
@@ -83,11 +66,10 @@ std::string GroupMemorySection(const Plan& plan) {
 // The two parts that change most.
 std::string WhyText(const PlanStepParts& slower_by) {
   constexpr size_t kMostParts = 2;
-  std::vector<NamedSeconds> parts = Largest(slower_by);
+  std::vector<NamedAmount> parts = LargestFirst(slower_by);
   parts.resize(std::min(parts.size(), kMostParts));
-  return absl::StrJoin(parts, ", ", [](std::string* out, const NamedSeconds& one) {
-    absl::StrAppend(out, one.name, one.seconds > 0 ? " +" : " -",
-                    SecondsText(std::abs(one.seconds)));
+  return absl::StrJoin(parts, ", ", [](std::string* out, const NamedAmount& one) {
+    absl::StrAppend(out, one.name, one.amount > 0 ? " +" : " -", SecondsText(std::abs(one.amount)));
   });
 }
 
