@@ -18,6 +18,7 @@
 #include "tests/intra/random_program.h"
 #include "tests/intra/test_program.h"
 #include "tests/testing/data.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -52,7 +53,7 @@ absl::StatusOr<WhyNot> Ask(const Plan& plan, const std::string& fix) {
 // Every sharding of every parameter of small random programs: the forced plan is as cheap as any
 // that stores the parameter like that, and the verdict is that of trying everything.
 TEST(WhyNot, EqualsBruteForceOnRandomPrograms) {
-  constexpr int kPrograms = 60;
+  constexpr int kPrograms = RandomCases(60);
   const RooflineCostModel cost_model(TestMesh("2", "2xv100"));
   std::map<WhyNot::Verdict, int> verdicts;
   int asked = 0;
@@ -98,9 +99,9 @@ TEST(WhyNot, EqualsBruteForceOnRandomPrograms) {
       }
     }
   }
-  EXPECT_GT(asked, 100);
-  EXPECT_GT(verdicts[WhyNot::Verdict::kWorse], 20);
-  EXPECT_GT(verdicts[WhyNot::Verdict::kChosen], 20);
+  EXPECT_GT(asked, RandomCases(100));
+  EXPECT_GT(verdicts[WhyNot::Verdict::kWorse], RandomCases(20));
+  EXPECT_GT(verdicts[WhyNot::Verdict::kChosen], RandomCases(20));
   EXPECT_EQ(verdicts[WhyNot::Verdict::kUnavailable], 0);
 }
 

@@ -11,6 +11,7 @@
 #include "meshwright/solve/proximal_bundle.h"
 #include "tests/solve/model_brute_force.h"
 #include "tests/solve/random_problem.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
@@ -118,7 +119,7 @@ double Raise(const Model& model, const ExactRelaxation& relaxation, int rounds,
 }
 
 TEST(ProximalBundleTest, NoPricesGiveMore) {
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= RandomCases(300); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const std::optional<Model> model = RandomModelWithRows(seed);
     if (!model.has_value()) continue;

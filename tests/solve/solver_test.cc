@@ -13,6 +13,7 @@
 #include "tests/solve/brute_force.h"
 #include "tests/solve/planning_problem.h"
 #include "tests/solve/random_problem.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
@@ -46,7 +47,7 @@ void ExpectSolvesLikeBruteForce(const Problem& problem,
 }
 
 TEST(SolverTest, SolvesThousandsOfRandomProblemsLikeBruteForce) {
-  for (uint64_t seed = 1; seed <= 6000; ++seed) {
+  for (uint64_t seed = 1; seed <= RandomCases(6000); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     ExpectSolvesLikeBruteForce(RandomProblem(seed));
     if (HasFatalFailure()) return;
@@ -131,7 +132,7 @@ struct Layers {
 };
 
 TEST(SolverTest, MixesTheChoicesOfEqualLayers) {
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  for (uint64_t seed = 1; seed <= RandomCases(5); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const Layers layers(seed);
     const Problem problem = layers.AsProblem();

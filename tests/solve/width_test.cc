@@ -14,6 +14,7 @@
 #include "tests/solve/brute_force.h"
 #include "tests/solve/planning_problem.h"
 #include "tests/solve/random_problem.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::solve {
 namespace {
@@ -174,7 +175,7 @@ Problem Multiplied(Problem problem, int64_t* cost_factor) {
 
 // Large enough for all phases of the search.
 TEST(WidthTest, BoundsAndSearchInWideNumbers) {
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
+  for (uint64_t seed = 1; seed <= RandomCases(2); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Problem problem = PlanningProblem({.layers = 4, .ops = 9, .strategies = 6, .seed = seed});
     problem.usage_limit = static_cast<int64_t>(
