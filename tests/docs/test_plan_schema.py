@@ -18,7 +18,7 @@ HLO = ROOT / "tests" / "data" / "hlo"
 PLANS = [
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 8xh100-sxm --mesh 2x4 --memory 20MiB",
     f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 8xh100-sxm --mesh 8 --memory 8MiB --deadline 5s",
-    f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm+4xa100-80g --pipeline 2 --deadline 5s",
+    f"plan {HLO}/tiny_gpt.train.hlo.txt.gz --cluster 4xh100-sxm+4xa100-80g --pipeline 2 --deadline 5s --micro-batch-rng independent",
     "plan - --cluster 8xh100-sxm --mesh 8 --fix x=[_,x] --fix w=[x,_] --fix v=[x,_]",
     # Values that are moved in two steps, for one user and for all.
     f"plan {HLO}/../cases/two_step_gather.hlo --cluster 8xh100-sxm --mesh x=2,y=4 --fix x=[x,_] --fix w=[_,y]",
