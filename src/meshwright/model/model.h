@@ -120,7 +120,7 @@ struct Recurrence {
   int64_t state = 0;     // elements of a channel's state; 0: one, or none
   int64_t rank = 0;      // from which steps are made (kSelective)
   int64_t taps = 0;      // of the convolution along the sequence, before the state
-  int64_t chunk = 0;     // tokens that are scanned at once; 0: one by one
+  int64_t chunk = 0;     // tokens that are scanned at once; 0: in turn
   bool bias = false;     // of the projections in and out
   bool convolution_bias = false;
   bool norms = false;  // of step, input and output of the state (Jamba)

@@ -34,8 +34,8 @@ std::vector<RecurrenceParameter> RecurrenceParameters(const Recurrence& recurren
 std::vector<Matmul> ScanMatmuls(const Recurrence& recurrence, int64_t tokens);
 
 // Elements of a token that kernels between the matmuls read and write: the convolution's, the
-// scan's, and of the gate behind it. States stay in registers, and where they are scanned one by
-// one, what is done with them takes no longer than this traffic (Mamba, section 3.3.2).
+// scan's, and of the gate behind it. States stay in registers, and where they are scanned in
+// turn, what is done with them takes no longer than this traffic (Mamba, section 3.3.2).
 double RecurrenceTraffic(const Recurrence& recurrence);
 
 // Elements of a token that the backward phase needs, beside the layer's own input: what the

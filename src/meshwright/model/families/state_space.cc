@@ -323,6 +323,7 @@ Moe ReadNemotronExperts(const Config& config, const Mlp& mlp) {
   moe.experts = config.Count("n_routed_experts|num_local_experts", kMaxExperts, 8);
   moe.top_k = config.Count("num_experts_per_tok", kMaxExperts, 2);
   moe.expert.ffn = config.Count("moe_intermediate_size", kMaxFfn, 7688);
+  moe.expert.up_bias = moe.expert.down_bias = false;  // the shared one's alone
   moe.shared.ffn = config.Count("moe_shared_expert_intermediate_size", kMaxFfn, 7688);
   if (config.Has("moe_latent_size"))
     config.Fail("moe_latent_size", "experts of another size than the residual stream are not read");
