@@ -46,6 +46,8 @@ RENAMED = {
     "GraniteMoeHybridForCausalLM",
     "NemotronHForCausalLM",
     "Qwen3NextForCausalLM",
+    "RobertaModel",
+    "DbrxForCausalLM",
 }
 # Scans are no matmuls there.
 SCANNED = {
@@ -76,6 +78,7 @@ ROUTED = {
     "Dots1ForCausalLM",
     "Glm4MoeForCausalLM",
     "MiniMaxM2ForCausalLM",
+    "DbrxForCausalLM",
 }
 
 
@@ -637,6 +640,54 @@ def recurrent_gemma(r):
     }
 
 
+def gpt_neo(r):
+    n, _, hidden = heads(r)
+    c = {
+        "hidden_size": hidden,
+        "num_layers": 2 * r.randint(1, 3),
+        "num_heads": n,
+        "vocab_size": r.randint(50, 300),
+        "max_position_embeddings": 64,
+        "window_size": 8,
+    }
+    c["attention_types"] = [[["global", "local"], c["num_layers"] // 2]]
+    return maybe(r, c, intermediate_size=r.randint(5, 200))
+
+
+def gptj(r):
+    n, _, hidden = heads(r)
+    return maybe(
+        r,
+        {
+            "n_embd": hidden,
+            "n_layer": r.randint(1, 6),
+            "n_head": n,
+            "n_positions": 64,
+            "rotary_dim": 4,
+            "vocab_size": r.randint(50, 300),
+        },
+        n_inner=r.randint(5, 200),
+    )
+
+
+def dbrx(r):
+    n, kv, hidden = heads(r)
+    return {
+        "d_model": hidden,
+        "n_layers": r.randint(1, 5),
+        "n_heads": n,
+        "max_seq_len": 64,
+        "vocab_size": r.randint(50, 300),
+        "attn_config": {"kv_n_heads": kv, "rope_theta": 10000.0},
+        "ffn_config": {
+            "hidden_size": hidden,
+            "ffn_hidden_size": r.randint(5, 100),
+            "moe_num_experts": r.choice([2, 4]),
+            "moe_top_k": r.choice([1, 2]),
+        },
+    }
+
+
 CLASSES = [
     ("gpt2", "GPT2LMHeadModel", gpt2),
     ("gpt2", "GPT2Model", gpt2),
@@ -701,6 +752,11 @@ CLASSES = [
     ("qwen3_next", "Qwen3NextForCausalLM", qwen3_next),
     ("lfm2", "Lfm2ForCausalLM", lfm2),
     ("recurrent_gemma", "RecurrentGemmaForCausalLM", recurrent_gemma),
+    ("gpt_neo", "GPTNeoForCausalLM", gpt_neo),
+    ("gptj", "GPTJForCausalLM", gptj),
+    ("roberta", "RobertaForMaskedLM", bert),
+    ("roberta", "RobertaModel", bert),
+    ("dbrx", "DbrxForCausalLM", dbrx),
 ]
 
 

@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include "meshwright/model/families/common.h"
 
 // BERT (arXiv:1810.04805): norms after the residual sums, a pooler on the first token, and heads
-// for masked tokens (its weight is the embedding's) and the next sentence.
+// for masked tokens (its weight is the embedding's) and the next sentence. RoBERTa is the same but
+// for names, and has no second head.
 
 namespace meshwright::transformer {
 
@@ -15,7 +18,10 @@ void ReadBert(const FamilyInput& input, Model* model) {
   embedding.positions = config.Count("max_position_embeddings", kMaxVocabulary, 512);
   embedding.token_types = config.CountOrZero("type_vocab_size", kMaxVocabulary, 2);
   embedding.norm = LayerNorm();
-  model->max_sequence = embedding.positions;
+  // RoBERTa counts positions from behind the token of padding, which is the second.
+  constexpr int64_t kPadding = 2;
+  const int64_t without = model->family == "roberta" ? kPadding : 0;
+  model->max_sequence = std::max<int64_t>(1, embedding.positions - without);
   Layer layer;
   layer.attention = ReadHeads(config, model->hidden, {.kv_heads = "", .head_dim = ""});
   layer.attention.position = PositionKind::kNone;
@@ -64,6 +70,28 @@ const TensorLayout& BertLayout() {
                 {Part::kHeadTransformNorm, "cls.predictions.transform.LayerNorm.*"},
                 {Part::kHead, "cls.predictions{bias?:.decoder}.*"},
                 {Part::kPooledHead, "cls.seq_relationship.*"}}};
+  return *kLayout;
+}
+
+const TensorLayout& RobertaLayout() {
+  static const TensorLayout* const kLayout = new TensorLayout{
+      .layer_prefix = "roberta.encoder.layer.{layer}.",
+      .names = {{Part::kTokenEmbedding, "roberta.embeddings.word_embeddings.*"},
+                {Part::kPositionEmbedding, "roberta.embeddings.position_embeddings.*"},
+                {Part::kTokenTypeEmbedding, "roberta.embeddings.token_type_embeddings.*"},
+                {Part::kEmbeddingNorm, "roberta.embeddings.LayerNorm.*"},
+                {Part::kQuery, "attention.self.query.*"},
+                {Part::kKey, "attention.self.key.*"},
+                {Part::kValue, "attention.self.value.*"},
+                {Part::kAttentionOutput, "attention.output.dense.*"},
+                {Part::kAttentionNorm, "attention.output.LayerNorm.*"},
+                {Part::kMlpUp, "intermediate.dense.*"},
+                {Part::kMlpDown, "output.dense.*"},
+                {Part::kMlpNorm, "output.LayerNorm.*"},
+                {Part::kPooler, "roberta.pooler.dense.*"},
+                {Part::kHeadTransform, "lm_head.dense.*"},
+                {Part::kHeadTransformNorm, "lm_head.layer_norm.*"},
+                {Part::kHead, "lm_head{bias?:.decoder}.*"}}};
   return *kLayout;
 }
 

@@ -1,7 +1,12 @@
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "meshwright/model/families/common.h"
 
 // GPT-2 and its relatives GPT-NeoX and BLOOM: LayerNorm and biases everywhere, queries, keys and
-// values from one matmul.
+// values from one matmul. GPT-Neo (every second layer sees a window) and GPT-J (attention and MLP
+// in parallel) have a matmul for each of these, without bias.
 
 namespace meshwright::transformer {
 namespace {
@@ -70,6 +75,53 @@ void ReadBloom(const FamilyInput& input, Model* model) {
       EqualLayers(ReadLayer(config, heads, 4 * model->hidden, "hidden_act"), layers, LayerNorm()));
 }
 
+void ReadGptNeo(const FamilyInput& input, Model* model) {
+  const Config& config = input.config;
+  const int64_t layers = StartDecoder(
+      input, {.layers = "num_layers|num_hidden_layers", .default_positions = 2048, .tied = true},
+      model);
+  model->embedding.positions = model->max_sequence;
+  Attention heads =
+      ReadHeads(config, model->hidden,
+                {.heads = "num_heads|num_attention_heads", .kv_heads = "", .head_dim = ""});
+  heads.position = PositionKind::kNone;
+  const int64_t ffn = config.Count("intermediate_size", kMaxFfn, 4 * model->hidden);
+  Layer layer = ReadLayer(config, heads, ffn, "activation_function");
+  layer.attention.fused_qkv = false;
+  SetBiases(layer.attention, false, true);
+  const int64_t window = config.Count("window_size", kMaxVocabulary, 256);
+  const std::optional<std::vector<std::string>> kinds = config.Texts("attention_layers");
+  Stack& stack = model->stacks.emplace_back();
+  for (int64_t i = 0; i < layers; ++i) {
+    const bool local =
+        kinds.has_value() && i < std::ssize(*kinds) ? (*kinds)[i] == "local" : i % 2 == 1;
+    layer.attention.window = local ? window : 0;
+    AppendLayer(stack, layer);
+  }
+  stack.final_norm = LayerNorm();
+}
+
+void ReadGptJ(const FamilyInput& input, Model* model) {
+  const Config& config = input.config;
+  const int64_t layers = StartDecoder(input,
+                                      {.hidden = "n_embd|hidden_size",
+                                       .layers = "n_layer|num_hidden_layers",
+                                       .positions = "n_positions|max_position_embeddings",
+                                       .default_positions = 2048},
+                                      model);
+  model->head.bias = input.task == Task::kLanguageModel;
+  const Attention heads =
+      ReadHeads(config, model->hidden,
+                {.heads = "n_head|num_attention_heads", .kv_heads = "", .head_dim = ""});
+  const int64_t ffn = config.Count("n_inner", kMaxFfn, 4 * model->hidden);
+  Layer layer = ReadLayer(config, heads, ffn, "activation_function");
+  layer.attention.fused_qkv = false;
+  SetBiases(layer.attention, false, false);
+  layer.parallel = true;
+  layer.mlp_norm = Norm();
+  model->stacks.push_back(EqualLayers(layer, layers, LayerNorm()));
+}
+
 const TensorLayout& Gpt2Layout() {
   static const TensorLayout* const kLayout =
       new TensorLayout{.layer_prefix = "transformer.h.{layer}.",
@@ -82,6 +134,38 @@ const TensorLayout& Gpt2Layout() {
                                  {Part::kMlpNorm, "ln_2.*"},
                                  {Part::kMlpUp, "mlp.c_fc.*"},
                                  {Part::kMlpDown, "mlp.c_proj.*"},
+                                 {Part::kFinalNorm, "transformer.ln_f.*"}}};
+  return *kLayout;
+}
+
+const TensorLayout& GptNeoLayout() {
+  static const TensorLayout* const kLayout =
+      new TensorLayout{.layer_prefix = "transformer.h.{layer}.",
+                       .names = {{Part::kTokenEmbedding, "transformer.wte.*"},
+                                 {Part::kPositionEmbedding, "transformer.wpe.*"},
+                                 {Part::kAttentionNorm, "ln_1.*"},
+                                 {Part::kQuery, "attn.attention.q_proj.*"},
+                                 {Part::kKey, "attn.attention.k_proj.*"},
+                                 {Part::kValue, "attn.attention.v_proj.*"},
+                                 {Part::kAttentionOutput, "attn.attention.out_proj.*"},
+                                 {Part::kMlpNorm, "ln_2.*"},
+                                 {Part::kMlpUp, "mlp.c_fc.*"},
+                                 {Part::kMlpDown, "mlp.c_proj.*"},
+                                 {Part::kFinalNorm, "transformer.ln_f.*"}}};
+  return *kLayout;
+}
+
+const TensorLayout& GptJLayout() {
+  static const TensorLayout* const kLayout =
+      new TensorLayout{.layer_prefix = "transformer.h.{layer}.",
+                       .names = {{Part::kTokenEmbedding, "transformer.wte.*"},
+                                 {Part::kAttentionNorm, "ln_1.*"},
+                                 {Part::kQuery, "attn.q_proj.*"},
+                                 {Part::kKey, "attn.k_proj.*"},
+                                 {Part::kValue, "attn.v_proj.*"},
+                                 {Part::kAttentionOutput, "attn.out_proj.*"},
+                                 {Part::kMlpUp, "mlp.fc_in.*"},
+                                 {Part::kMlpDown, "mlp.fc_out.*"},
                                  {Part::kFinalNorm, "transformer.ln_f.*"}}};
   return *kLayout;
 }

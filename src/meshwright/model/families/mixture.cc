@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "meshwright/base/strings.h"
 #include "meshwright/model/families/common.h"
 
-// Mixtral, Qwen 2 and 3 MoE, Phi 3.5 MoE: layers of Llama's form with experts.
+// Mixtral, Qwen 2 and 3 MoE, Phi 3.5 MoE, DBRX: layers of Llama's form with experts.
 
 namespace meshwright::transformer {
 namespace {
@@ -87,6 +88,36 @@ void ReadPhimoe(const FamilyInput& input, Model* model) {
   stack.final_norm = LayerNorm();
 }
 
+void ReadDbrx(const FamilyInput& input, Model* model) {
+  const Config& config = input.config;
+  const int64_t layers = StartDecoder(input,
+                                      {.hidden = "d_model|hidden_size",
+                                       .layers = "n_layers|num_hidden_layers",
+                                       .positions = "max_seq_len|max_position_embeddings",
+                                       .default_vocabulary = 32000,
+                                       .default_positions = 2048},
+                                      model);
+  const Norm norm = {.kind = NormKind::kLayer};
+  const Config attends = config.Nested("attn_config"), feeds = config.Nested("ffn_config");
+  Attention attention =
+      ReadHeads(config, model->hidden,
+                {.heads = "n_heads|num_attention_heads", .kv_heads = "", .head_dim = ""});
+  attention.kv_heads = attends.Count("kv_n_heads", kMaxWidth, 1);
+  if (attention.heads % attention.kv_heads != 0)
+    attends.Fail("kv_n_heads",
+                 StrCat("valid are ", DivisorsText(attention.heads, attention.kv_heads)));
+  attention.fused_qkv = true;
+  Layer layer = SequentialLayer(attention, norm);
+  Moe& moe = layer.moe.emplace();
+  moe.experts = feeds.Count("moe_num_experts", kMaxExperts, 4);
+  moe.top_k = feeds.Count("moe_top_k", kMaxExperts, 1);
+  moe.expert = {.ffn = feeds.Count("ffn_hidden_size", kMaxFfn, 3584),
+                .gated = true,
+                .activation = Activation::kSilu};
+  CheckTopK(feeds, "moe_top_k", moe);
+  model->stacks.push_back(EqualLayers(layer, layers, norm));
+}
+
 void ReadQwen2Moe(const FamilyInput& input, Model* model) {
   const Config& config = input.config;
   const int64_t layers = StartDecoder(input, {.default_positions = 32768}, model);
@@ -125,6 +156,22 @@ const TensorLayout& MixtralLayout() {
                                  {Part::kExpertGate, "block_sparse_moe.experts.{expert}.w1.*"},
                                  {Part::kExpertUp, "block_sparse_moe.experts.{expert}.w3.*"},
                                  {Part::kExpertDown, "block_sparse_moe.experts.{expert}.w2.*"}}};
+  return *kLayout;
+}
+
+const TensorLayout& DbrxLayout() {
+  static const TensorLayout* const kLayout =
+      new TensorLayout{.layer_prefix = "transformer.blocks.{layer}.",
+                       .names = {{Part::kTokenEmbedding, "transformer.wte.*"},
+                                 {Part::kAttentionNorm, "norm_attn_norm.norm_1.*"},
+                                 {Part::kMlpNorm, "norm_attn_norm.norm_2.*"},
+                                 {Part::kQkv, "norm_attn_norm.attn.Wqkv.*"},
+                                 {Part::kAttentionOutput, "norm_attn_norm.attn.out_proj.*"},
+                                 {Part::kRouter, "ffn.router.layer.*"},
+                                 {Part::kExpertGate, "ffn.experts.mlp.w1"},
+                                 {Part::kExpertUp, "ffn.experts.mlp.v1"},
+                                 {Part::kExpertDown, "ffn.experts.mlp.w2"},
+                                 {Part::kFinalNorm, "transformer.norm_f.*"}}};
   return *kLayout;
 }
 
