@@ -35,7 +35,8 @@ def finish(
     results = [new[leaves[i].kind, leaves[i].name] for i in replaced]
     output.args = ((loss, *results, *(() if has_update else [g for g in grads if g is not None])),)
     constants = _lift_constants(graph, leaves, placeholders)
-    graph.graph.eliminate_dead_code()
+    kept = {grad for grad in grads if grad is not None}  # the optimizer may not read some
+    graph.graph.eliminate_dead_code(lambda node: node in kept or node.is_impure())
     graph.recompile()
     return Step(graph, leaves, constants, replaced, trained, list(grads), signature)
 

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 import modules
 import torch.nn.functional as F
 from meshwright.torch import _version
+from meshwright.torch._verifying import _run_alone, _values, _wanted
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -140,6 +141,31 @@ def test_what_cannot_be_traced_is_one_error():
 def test_a_loss_is_needed():
     with pytest.raises(mw.InvalidArgumentError, match="^loss: the module gives no loss itself"):
         plan(nn.Linear(8, 8), (torch.zeros(8, 8),))
+
+
+@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD])
+def test_updates_are_those_of_the_optimizer(kind):
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 4))
+    groups = [
+        {"params": list(module[0].parameters()), "weight_decay": 0.5},
+        {"params": [*module[1].parameters(), module[2].weight], "lr": 0.1},
+    ]
+    optimizer = kind(groups, lr=0.01)  # of the last bias it knows nothing
+    inputs = (torch.randn(4, 8),)
+    subject = plan(module, inputs, loss=square, optimizer=optimizer).subject
+    wanted = _wanted(subject.step)
+    values = _values(subject, 0)
+    found = dict(zip(wanted, _run_alone(subject.step, values, list(wanted.values()))))
+    square(module(*inputs)).backward()
+    optimizer.step()
+    assert "2.bias" not in found
+    for name, value in module.named_parameters():
+        if name in found:
+            torch.testing.assert_close(found[name], value.detach())
+            for key, x in optimizer.state[value].items():
+                if isinstance(x, torch.Tensor):
+                    torch.testing.assert_close(found[f"state.{name}.{key}"], x)
 
 
 def test_an_optimizer_of_another_module_is_refused():
