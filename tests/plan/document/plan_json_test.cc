@@ -330,7 +330,8 @@ TEST(PlanJsonErrors, EveryKeyIsRequired) {
           "other_types",    "operand_results", "op_name",      "source",      "layer",
           "phase",          "batch_dimension", "at_peak",      "other_specs", "operand_specs",
           "computed_specs", "operand_paths",   "result_paths", "shared_spec", "pending_axes",
-          "reduced_axes",   "value",           "database",     "segments",    "profile"};
+          "reduced_axes",   "value",           "database",     "segments",    "profile",
+          "micro_batch_rng"};
       // A transfer's phase is required.
       if (kOptional.contains(p.back()) && pointer.find("cross_stage") == std::string::npos)
         continue;
