@@ -186,6 +186,10 @@ class Sharded:
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return self._call_traced(leaves)
         placed = self._placed(leaves)
+        if any(
+            isinstance(leaf, jax.core.Tracer) for leaf in placed
+        ):  # arrays at hand, inside of jit
+            return self._call_traced(leaves)
         with own_mesh(self.mesh):
             results = self._run(*placed)
         return jax.tree.unflatten(self._signature.out_tree, results)

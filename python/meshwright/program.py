@@ -218,6 +218,13 @@ def from_lowered(
 
     from meshwright import _calls, _jax_version  # noqa: F401
 
+    try:
+        avals = jax.tree.leaves(lowered.in_avals)
+    except ValueError:  # JAX makes them arguments that nobody gave
+        raise errors.InvalidArgumentError(
+            "the function uses values that an outer jax.jit, jax.grad or jax.vmap is tracing; pass "
+            "them as arguments"
+        ) from None
     text = lowered.as_text(debug_info=True)  # with the names of arguments
     infos = jax.tree.leaves(lowered.args_info)
     signature = Signature(
@@ -228,7 +235,7 @@ def from_lowered(
         kept=_kept(lowered, len(infos)),
         donated=[i for i, info in enumerate(infos) if info.donated],
         in_names=_calls.leaf_names(calling, lowered.in_tree),
-        weak=[_calls.is_weak(aval) for aval in jax.tree.leaves(lowered.in_avals)],
+        weak=[_calls.is_weak(aval) for aval in avals],
         calling=calling,
         lower=again,
     )

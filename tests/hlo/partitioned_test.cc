@@ -125,6 +125,30 @@ TEST(Partitioned, Replicas) {
       wanted);
 }
 
+// A program that asks which device it runs on is written for one of several.
+TEST(Partitioned, KnowsItsDevice) {
+  for (const std::string name : {"partition-id", "replica-id"}) {
+    EXPECT_THAT(VerdictOfHlo("", StrCat("u32[] ", name, "()")),
+                StartsWith(StrCat("f:5: r: ", name, ", which device this is: this program is")));
+  }
+  EXPECT_THAT(VerdictOfHlo("", "f32[8] negate(a), sharding={manual}"),
+              StartsWith("f:5: r: sharding={manual}: the body of a shard_map or pmap is written"));
+}
+
+TEST(Partitioned, CountsThatAreNone) {
+  for (const std::string count : {"0", "-4", "abc", "99999999999999999999"}) {
+    const absl::StatusOr<Module> module = ParseHloText(
+        StrCat("HloModule m, replica_count=", count, "\nENTRY e { a = f32[] parameter(0) }"), "f");
+    EXPECT_EQ(Verdict(module),
+              StrCat("f: replica_count: found ", count, ", expected a number of devices from 1"));
+  }
+  for (const std::string count : {"4.0 : f32", "\"4\"", "0 : i32"}) {
+    EXPECT_THAT(VerdictOfStablehlo(StrCat("mhlo.num_partitions = ", count),
+                                   "stablehlo.negate %a : tensor<8xf32>"),
+                StartsWith("f: num_partitions: found "));
+  }
+}
+
 TEST(Partitioned, CompiledForSeveralDevices) {
   EXPECT_THAT(VerdictOfHlo(", num_partitions=8, is_scheduled=true", "f32[8] negate(a)"),
               StartsWith("f: compiled for 8 devices: this program is partitioned already"));

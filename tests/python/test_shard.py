@@ -197,3 +197,15 @@ def test_what_cannot_be_sharded():
         mw.jax.shard(ordered, jnp.ones(8), cluster=CLUSTER, mesh=8)
     with pytest.raises(mw.InvalidArgumentError, match="16 devices, JAX has 8"):
         mw.jax.shard(jnp.sin, jnp.ones(16), cluster="2x8xh100-sxm", mesh=16)
+
+
+def test_arrays_at_hand_inside_of_jit():
+    x = jnp.arange(32.0).reshape(8, 4)
+    sharded = mw.jax.shard(lambda x: x * 2, x, cluster="8xh100-sxm", mesh="8")
+    assert jax.jit(lambda q: (sharded(x) * q).sum())(3.0) == 6 * x.sum()
+
+
+def test_values_that_are_traced_outside():
+    x = jnp.ones((8, 4))
+    with pytest.raises(mw.Error, match="an outer jax.jit, jax.grad or jax.vmap is tracing"):
+        jax.jit(lambda q: mw.plan(lambda x: x * q, x, cluster="8xh100-sxm", mesh="8"))(1.0)

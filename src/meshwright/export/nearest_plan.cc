@@ -11,6 +11,7 @@
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/degrees/space.h"
 #include "meshwright/degrees/step_cost.h"
 
@@ -57,6 +58,15 @@ Cluster ClusterForMemory(const ModelLaunch& launch) {
   return cluster;
 }
 
+// As the command that plans what is nearest runs it: PlanAgainText.
+transformer::ChosenFramework FrameworkOf(const ModelLaunch& launch, const ExportTarget& target) {
+  transformer::ChosenFramework chosen;
+  if (transformer::FindFramework(target.name) != nullptr)
+    chosen = transformer::ChooseFramework(target.name, "", launch.model).value_or(chosen);
+  if (target.writes_state) chosen.state = launch.state;
+  return chosen;
+}
+
 }  // namespace
 
 std::string ChangesText(const Configuration& from, const Configuration& to) {
@@ -77,7 +87,8 @@ std::optional<Configuration> NearestExpressible(const ModelLaunch& launch,
   std::tuple<bool, int, double> least;
   const Configuration& wanted = launch.configuration;
   const Cluster cluster = ClusterForMemory(launch);
-  transformer::StepCoster coster(launch.model, launch.workload, cluster);
+  transformer::StepCoster coster(launch.model, launch.workload, cluster,
+                                 transformer::BuiltinCostParameters(), FrameworkOf(launch, target));
   const int64_t host_bytes =
       static_cast<int64_t>(transformer::BuiltinCostParameters().Device(launch.device).host_bytes);
   const auto fits = [&](const Configuration& c) {

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 
 namespace meshwright {
@@ -24,16 +26,30 @@ constexpr std::string_view kManualTargets[] = {
     "xla.sdy.LocalToGlobalShape",
 };
 
+constexpr std::string_view kReplicas = "replica_count", kPartitions = "num_partitions";
+
 // A collective that StableHLO has no operation for, as JAX calls it.
 constexpr std::string_view kRaggedAllToAll = "ragged_all_to_all";
 
-// The number that the module's header gives for `name`; 1 if it does not.
+// The number that the module's header gives for `name`, which CheckCounts has seen; 1 if it gives
+// none.
 int64_t CountOf(const Module& module, std::string_view name) {
   for (const auto& [key, text] : module.other) {
     int64_t count = 0;
     if (key == name && absl::SimpleAtoi(text, &count)) return count;
   }
   return 1;
+}
+
+absl::Status CheckCounts(const Module& module, std::string_view file_name) {
+  for (const auto& [key, text] : module.other) {
+    int64_t count = 0;
+    if ((key != kReplicas && key != kPartitions) || (absl::SimpleAtoi(text, &count) && count >= 1))
+      continue;
+    return absl::InvalidArgumentError(
+        StrCat(file_name, ": ", key, ": found ", text, ", expected a number of devices from 1"));
+  }
+  return absl::OkStatus();
 }
 
 // Devices in the largest of the groups `{{0,1},{2,3}}`, `[2,4]<=[8]` or `mesh['x'=2] {'x'}`; 0 if
@@ -94,13 +110,16 @@ int64_t Participants(const Module& module, const Instruction& instruction) {
     const int64_t largest = groups == nullptr ? 0 : LargestGroup(*groups);
     if (largest > 0) return largest;
   }
-  const int64_t devices = CountOf(module, "replica_count") * CountOf(module, "num_partitions");
+  const int64_t devices = CountOf(module, kReplicas) * CountOf(module, kPartitions);
   const bool has_channel = FindAttribute(instruction, "channel_id") != nullptr;
   return std::max<int64_t>(devices, has_channel ? 2 : 1);
 }
 
 // What shows that the instruction runs on shards; empty if nothing does.
 std::string SignIn(const Module& module, const Instruction& instruction) {
+  if (absl::StrContains(instruction.sharding, "manual")) {
+    return ManualMessage(StrCat("sharding=", instruction.sharding));
+  }
   const Opcode opcode = Communication(instruction);
   if (opcode == Opcode::kCustomCall) {
     if (instruction.custom_call_target == kRaggedAllToAll)
@@ -114,6 +133,8 @@ std::string SignIn(const Module& module, const Instruction& instruction) {
     if (host != nullptr && *host == "true") return "";
     return StrCat(OpcodeName(opcode), " between devices: ", kInstead);
   }
+  if (opcode == Opcode::kPartitionId || opcode == Opcode::kReplicaId)
+    return StrCat(OpcodeName(opcode), ", which device this is: ", kInstead);
   if (!IsCollective(opcode) || IsDone(opcode)) return "";
   if (Participants(module, instruction) <= 1) return "";
   return StrCat(OpcodeName(opcode), " among several devices: ", kInstead);
@@ -137,6 +158,7 @@ std::string ManualMessage(std::string_view what) {
 }
 
 absl::Status CheckNotPartitioned(const Module& module, std::string_view file_name) {
+  MW_RETURN_IF_ERROR(CheckCounts(module, file_name));
   bool has_fusions = false;
   for (const Computation& computation : module.computations) {
     for (const Instruction& instruction : computation.instructions) {
@@ -148,13 +170,13 @@ absl::Status CheckNotPartitioned(const Module& module, std::string_view file_nam
           StrCat(file_name, place, ": ", instruction.name, ": ", sign));
     }
   }
-  if (const int64_t replicas = CountOf(module, "replica_count"); replicas > 1) {
+  if (const int64_t replicas = CountOf(module, kReplicas); replicas > 1) {
     return absl::InvalidArgumentError(
         StrCat(file_name, ": ", replicas,
                " replicas: every one of them runs this program on its own part of the data (pmap); "
                "pass one for the whole data: jax.jit(f).lower(...).as_text()"));
   }
-  const int64_t partitions = CountOf(module, "num_partitions");
+  const int64_t partitions = CountOf(module, kPartitions);
   const std::string& entry = module.entry_computation().name;
   const bool by_partitioner = IsNamedByPartitioner(entry);
   if (by_partitioner || (partitions > 1 && (module.is_scheduled || has_fusions))) {

@@ -429,17 +429,18 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
 }
 
 void StablehloLowering::FindPartitions() {
+  // What is no number is for CheckNotPartitioned to refuse.
+  const auto say = [this](const char* count, const MlirAttribute& value) {
+    const bool number = value.kind == MlirAttribute::Kind::kInteger;
+    if (number && value.integer == 1) return;
+    program_.module.other.emplace_back(count, number ? StrCat(value.integer) : value.text);
+  };
   for (const auto& [name, value] : mlir_.attributes) {
-    if (name == "mhlo.num_replicas" && value.kind == MlirAttribute::Kind::kInteger &&
-        value.integer != 1) {
-      program_.module.other.emplace_back("replica_count", StrCat(value.integer));
-    }
-    if (name != "mhlo.num_partitions" || value.kind != MlirAttribute::Kind::kInteger) continue;
+    if (name == "mhlo.num_replicas") say("replica_count", value);
+    if (name != "mhlo.num_partitions") continue;
+    say("num_partitions", value);
     program_.source.partitions_begin = value.position;
     program_.source.partitions_end = value.position + value.text.size();
-    if (value.integer != 1) {
-      program_.module.other.emplace_back("num_partitions", StrCat(value.integer));
-    }
   }
 }
 
