@@ -321,6 +321,7 @@ def main() -> int:
             try:
                 line, well = row(name, MODELS[name], mesh, asked.processes)
             except mw.Error as error:
+                print(error, file=sys.stderr)
                 line, well = f"| {name} | {mesh} | refused: {str(error).splitlines()[0]} |", False
             except Exception:
                 traceback.print_exc()
