@@ -51,13 +51,10 @@ class TorchReport:
     def __str__(self) -> str:
         name, error = self.worst
         kinds = sorted({*self.planned, *self.ran})
-        first = (
-            f"{'ok' if self.passed else 'FAILED'}: {len(self.errors)} tensors of a step on "
-            f"{self.devices} {'simulated devices' if self.simulated else 'processes'}; largest difference {error:.2g} ({name}), "
-            f"{self.tolerance:.2g} allowed"
-        )
+        devices = "simulated devices" if self.simulated else "processes"
         lines = [
-            first,
+            f"{'ok' if self.passed else 'FAILED'}: {len(self.errors)} tensors of a step on {self.devices} {devices}",
+            f"largest difference {error:.2g} ({name}), {self.tolerance:.2g} allowed",
             "collectives            planned    ran",
         ]
         lines += [

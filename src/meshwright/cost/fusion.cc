@@ -185,9 +185,9 @@ class FusionAnalysis {
     return sum;
   }
 
-  // Share of the elements of operand `operand` that `op` reads. A gather reads rows as often as they
-  // are indexed: a million rows of a table of a hundred thousand, 51 MB, took an H200 with 50 MB of
-  // cache as long as rows that are all different.
+  // Share of the elements of operand `operand` that `op` reads. A gather reads rows as often as
+  // they are indexed: a million rows of a table of a hundred thousand, 51 MB, took an H200 with 50
+  // MB of cache as long as rows that are all different.
   double Part(const Op& op, size_t operand) const {
     if (operand != 0 || RoleOf(op) != Role::kPart) return 1;
     const double have = static_cast<double>(graph_[op.operands[0]].shape.elements());
