@@ -88,6 +88,23 @@ TEST(CountedIndicesTest, AreNotWhatElseComesAsIndex) {
   }
 }
 
+// Neither as deep as the program is long, nor along every path of selections.
+TEST(CountedIndicesTest, AreLookedForNearby) {
+  std::string copies = "  row0 = s32[8] iota(), iota_dimension=0\n", selections = copies;
+  StrAppend(&selections, "  zero = s32[] constant(0)\n  zeros = s32[8] broadcast(zero), dimensions={}\n");
+  constexpr int kDeep = 100;
+  for (int i = 1; i <= kDeep; ++i) {
+    const std::string before = StrCat("row", i - 1, i == 1 ? "" : "_");
+    StrAppend(&copies, "  row", i, "_ = s32[8] copy(", before, ")\n");
+    StrAppend(&selections, "  below", i, " = pred[8] compare(", before,
+              ", zeros), direction=LT\n  row", i, "_ = s32[8] select(below", i, ", given, ", before,
+              ")\n");
+  }
+  const std::string last = StrCat("  row1 = s32[8,1] reshape(row", kDeep, "_)");
+  EXPECT_THAT(Indexed(copies + last).Of("hit"), IsEmpty());
+  EXPECT_THAT(Indexed(selections + last).Of("hit"), IsEmpty());
+}
+
 TEST(CountedIndicesTest, BecomeBatchingDimensions) {
   const Indexed indexed("row1 = s32[8,1] iota(), iota_dimension=0");
   const Module batched = WithBatchedIndices(indexed.graph);

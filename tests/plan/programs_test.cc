@@ -64,7 +64,7 @@ void CheckPrograms(const std::vector<std::string>& programs) {
       EXPECT_GT(plan.objective_seconds, 0);
       EXPECT_GE(plan.objective_seconds, plan.bound_seconds);
       // Some are too small for any sharding to pay.
-      EXPECT_THAT(plan.warnings, testing::Each(testing::HasSubstr("would be as fast as")));
+      EXPECT_THAT(plan.warnings, testing::Each(testing::HasSubstr("would be at least as fast as")));
       if (mesh.twice) {
         Plan again = PlanOrDie(program, mesh);
         plan.planning_seconds = again.planning_seconds = 0;

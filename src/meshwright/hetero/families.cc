@@ -47,6 +47,7 @@ double LeastStagePrice(const NodeGroup& group, const StageDegrees& degrees) {
 
 double MoreDollars(const std::vector<StageClass>& stage_classes, double cheapest) {
   std::vector<double> more;
+  more.reserve(stage_classes.size());
   for (const StageClass& stage_class : stage_classes) {
     more.push_back(stage_class.layer_dollars - cheapest);
   }

@@ -46,11 +46,16 @@ std::optional<int64_t> ReshapedDimension(const Shape& from, const Shape& to, int
   return found;
 }
 
-// The dimension of an array of integers along which every element is its position.
-std::optional<int64_t> CountedDimension(const Graph& graph, ValueId value) {
+// Operators between an iota and an index are few, as JAX writes them; more are not looked at.
+constexpr int kMostOperators = 64;
+
+// The dimension of an array of integers along which every element is its position. `left`: how many
+// operators may still be looked at.
+std::optional<int64_t> CountedDimension(const Graph& graph, ValueId value, int* left) {
+  if (--*left < 0) return std::nullopt;
   const Op& op = graph[graph[value].producer];
   if (op.kind != OpKind::kInstruction || !IsInteger(graph[value].shape.type)) return std::nullopt;
-  const auto operand = [&](size_t i) { return CountedDimension(graph, op.operands[i]); };
+  const auto operand = [&](size_t i) { return CountedDimension(graph, op.operands[i], left); };
   switch (op.instruction->opcode) {
     case Opcode::kIota:
       return op.instruction->iota_dimension;
@@ -78,12 +83,17 @@ std::optional<int64_t> CountedDimension(const Graph& graph, ValueId value) {
       const bool never = below.kind == OpKind::kInstruction &&
                          below.instruction->opcode == Opcode::kCompare &&
                          below.instruction->direction == "LT" && IsZero(graph, below.operands[1]) &&
-                         CountedDimension(graph, below.operands[0]).has_value();
+                         CountedDimension(graph, below.operands[0], left).has_value();
       return never ? operand(2) : std::nullopt;
     }
     default:
       return std::nullopt;
   }
+}
+
+std::optional<int64_t> CountedDimension(const Graph& graph, ValueId value) {
+  int left = kMostOperators;
+  return CountedDimension(graph, value, &left);
 }
 
 // What gathers and scatters have in common.

@@ -66,7 +66,7 @@ bool HaveSameAxes(const Mesh& a, const Mesh& b) {
 
 std::string IdleText(std::string_view idle, int64_t as_fast, int64_t devices) {
   return StrCat("nothing is sharded over mesh axis ", idle, ": ", Counted(as_fast, "device"),
-                " would be as fast as these ", devices);
+                " would be at least as fast as these ", devices);
 }
 
 }  // namespace
