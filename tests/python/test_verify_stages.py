@@ -383,7 +383,7 @@ def test_what_does_not_go_together(tmp_path, tied, change, message):
     [
         (
             *("forward", "inputs", {"role": "weights"}),
-            '"role": found "weights", expected state, data, activation, gradient or saved',
+            '"role": found "weights", expected state, data, activation, gradient, saved or micro-batch',
         ),
         ("forward", "inputs", {"role": "result"}, '"role": found "result", expected state, data'),
         ("forward", "inputs", {"role": "sum"}, '"role": found "sum", expected state, data, acti'),

@@ -57,7 +57,7 @@ ProfiledPlanner::ProfiledPlanner(const Graph& graph, const CostModelRow& cost_mo
 absl::StatusOr<ProfiledPlan> ProfiledPlanner::Plan() {
   MW_ASSIGN_OR_RETURN(ProfiledPlan plan, PlanFromSegments());
   if (plan.profile.has_value()) {
-    const absl::StatusOr<ProfiledPlan> whole = PlanByCostModelInSegments();
+    absl::StatusOr<ProfiledPlan> whole = PlanByCostModelInSegments();
     if (whole.ok() && whole->intra.fits && whole->intra.step_seconds < plan.intra.step_seconds)
       plan = *std::move(whole);
   }

@@ -290,7 +290,7 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerFunction(const MlirOperati
   }
   std::vector<std::string> names;
   for (const MlirFunction& function : mlir_.functions) {
-    if (function.name == name) return LowerBody(function, /*is_main=*/false, std::move(key));
+    if (function.name == name) return LowerBody(function, /*is_main=*/false, key);
     names.emplace_back(function.name);
   }
   return Error(caller, StrCat("no function ", QuoteForError(StrCat("@", name)),
@@ -298,7 +298,7 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerFunction(const MlirOperati
 }
 
 absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& function,
-                                                           bool is_main, Specialized key) {
+                                                           bool is_main, const Specialized& key) {
   if (function.is_declaration) {
     return ErrorAt(function.position, StrCat("function @", function.name, " has no body"));
   }
@@ -353,7 +353,7 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
   }
   state_ = caller;
   active_.erase(function.name);
-  lowered_.emplace(std::move(key), id);
+  lowered_.emplace(key, id);
   return id;
 }
 

@@ -173,7 +173,7 @@ class StablehloLowering {
   // A function and which of its arguments are the platform index: they are constants in its body.
   using Specialized = std::pair<std::string_view, std::vector<size_t>>;
   absl::StatusOr<ComputationId> LowerBody(const MlirFunction& function, bool is_main,
-                                          Specialized key);
+                                          const Specialized& key);
   absl::Status BindPlatformIndex(const MlirPort& port, MlirValue argument);
   absl::Status LowerOperations(const MlirRegion& region);
   // Where the operands of `operation` stand, and their types; nothing unless in their order.

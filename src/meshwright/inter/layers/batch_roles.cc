@@ -335,7 +335,7 @@ class RoleAssigner {
     const Carry* carry = carries_[op.index()];
     return carry != nullptr && once_each_[carry->loop];
   }
-  void Obstruct(OpId op, std::string why) { obstructions_.try_emplace(op, std::move(why)); }
+  void Obstruct(OpId op, const std::string& why) { obstructions_.try_emplace(op, why); }
 
   const Graph& graph_;
   const BatchPropagation& batch_;

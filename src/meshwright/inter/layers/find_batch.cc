@@ -116,6 +116,7 @@ absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32
   std::vector<bool> may_be_data(graph.parameters.size());
   for (size_t i = 0; i < may_be_data.size(); ++i) may_be_data[i] = data.empty() && !replaced[i];
   std::vector<BatchSeed> values;
+  values.reserve(seeds.size());
   for (OpId p : seeds) values.push_back({graph[p].results[0]});
   BatchPropagation propagation = PropagateBatch(graph, values, may_be_data, {}, rng);
   AssignRoles(graph, propagation, tied, &split);

@@ -6,7 +6,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/source_location.h"
-#include "meshwright/intra/names.h"
+#include "meshwright/intra/planner.h"
 
 namespace meshwright {
 namespace {
@@ -47,8 +47,9 @@ std::string OpsText(const Graph& graph, const std::vector<OpId>& ops, std::strin
 std::vector<std::string> ObstacleTexts(const Graph& graph, const std::map<OpId, std::string>& why) {
   std::vector<std::pair<std::string, std::vector<OpId>>> reasons;
   for (const auto& [op, reason] : why) {
-    const auto known = std::find_if(reasons.begin(), reasons.end(),
-                                    [&](const auto& entry) { return entry.first == reason; });
+    const auto known =
+        std::find_if(reasons.begin(), reasons.end(),
+                     [&, &reason = reason](const auto& entry) { return entry.first == reason; });
     if (known == reasons.end()) {
       reasons.push_back({reason, {op}});
     } else {
@@ -57,9 +58,9 @@ std::vector<std::string> ObstacleTexts(const Graph& graph, const std::map<OpId, 
   }
   std::vector<std::string> texts;
   for (const auto& [reason, ops] : reasons) {
-    const auto remedy =
-        std::find_if(std::begin(kRemedies), std::end(kRemedies),
-                     [&](const Remedy& row) { return reason.starts_with(row.reason); });
+    const auto remedy = std::find_if(
+        std::begin(kRemedies), std::end(kRemedies),
+        [&, &reason = reason](const Remedy& row) { return reason.starts_with(row.reason); });
     std::string text = StrCat(NameAndPlace(graph, ops[0]), " ", reason);
     if (ops.size() > 1)
       StrAppend(&text, ", as ", Counted(static_cast<int64_t>(ops.size()) - 1, "more operator"),

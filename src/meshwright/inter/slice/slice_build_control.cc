@@ -157,6 +157,7 @@ absl::Status SliceBuilder::BuildConditional(Scope& scope, OpId first) {
   copy.is_root = false;
   copy.sharding.clear();
   std::vector<Shape> shapes;
+  shapes.reserve(leaves.size());
   for (OpId leaf : leaves) {
     shapes.push_back(SliceShape(c_, request_, graph_[leaf].results[0]));
   }
