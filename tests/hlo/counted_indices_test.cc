@@ -91,7 +91,8 @@ TEST(CountedIndicesTest, AreNotWhatElseComesAsIndex) {
 // Neither as deep as the program is long, nor along every path of selections.
 TEST(CountedIndicesTest, AreLookedForNearby) {
   std::string copies = "  row0 = s32[8] iota(), iota_dimension=0\n", selections = copies;
-  StrAppend(&selections, "  zero = s32[] constant(0)\n  zeros = s32[8] broadcast(zero), dimensions={}\n");
+  StrAppend(&selections,
+            "  zero = s32[] constant(0)\n  zeros = s32[8] broadcast(zero), dimensions={}\n");
   constexpr int kDeep = 100;
   for (int i = 1; i <= kDeep; ++i) {
     const std::string before = StrCat("row", i - 1, i == 1 ? "" : "_");
