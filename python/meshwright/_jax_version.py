@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from meshwright import errors
+from meshwright import _versions
 
 # The oldest that tests pass with; also in pyproject.toml and scripts/test.sh.
 OLDEST = (0, 7, 1)
@@ -12,13 +10,7 @@ OLDEST = (0, 7, 1)
 
 def check(version: str) -> None:
     """Raises UnsupportedError if JAX is too old."""
-    found = tuple(int(number) for number in re.findall(r"\d+", version)[:3])
-    if found < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise errors.UnsupportedError(
-            f"JAX {version} is installed, Meshwright needs {oldest} or newer: "
-            f"pip install -U 'jax>={oldest}'"
-        )
+    _versions.check("JAX", "jax", version, OLDEST)
 
 
 def _installed() -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from meshwright import errors
+from meshwright import _versions, errors
 
 # The oldest that tests pass with; also in pyproject.toml.
 OLDEST = (2, 14)
@@ -12,13 +10,7 @@ OLDEST = (2, 14)
 
 def check(version: str) -> None:
     """Raises UnsupportedError if PyTorch is too old."""
-    found = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
-    if found < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise errors.UnsupportedError(
-            f"PyTorch {version} is installed, Meshwright needs {oldest} or newer: "
-            f"pip install -U 'torch>={oldest}'"
-        )
+    _versions.check("PyTorch", "torch", version, OLDEST)
 
 
 def _installed() -> str:

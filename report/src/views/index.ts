@@ -109,7 +109,7 @@ const views: View[] = [
     missing: (report) =>
       report.plans.length > 1
         ? null
-        : { why: "There is nothing to compare with: a report of several plans has them side by side.", command: "meshwright report plan.json other.json -o report.html" },
+        : { why: "There is nothing to compare with: a report of several plans compares them.", command: "meshwright report plan.json other.json -o report.html" },
   },
 ];
 

@@ -82,7 +82,7 @@ const std::vector<Verb>& Verbs() {
        "its "
        "collectives, where the parts of any tensor lie, memory and time over the step, "
        "alternatives, "
-       "what was measured, and plans side by side. At least one output must be asked for.",
+       "what was measured, and a comparison of plans. At least one output must be asked for.",
        "0 written, 2 bad input, 1 a bug in meshwright"},
       {"export", "write the launch of a plan: script, configuration, Slurm job, host file",
        "meshwright export plan.json --to megatron --nodes node1,node2 \\\n"

@@ -137,6 +137,10 @@ void Archive::Finish(Result* result) {
   result->proven = proven_;
   result->bound = bound();
   for (auto& [nodes, cluster] : sub_clusters_) {
+    // A plan that takes less than the cutoff would be of use, and so be on a front that is exact.
+    if (proven_) {
+      cluster.bound_seconds = std::max(cluster.bound_seconds, Cutoff(cluster.dollars_per_hour));
+    }
     cluster.listed_seconds = cluster.bound_seconds;
     cluster.bound_seconds = std::min(cluster.bound_seconds, left_out_);
     result->sub_clusters.push_back(std::move(cluster));

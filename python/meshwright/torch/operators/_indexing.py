@@ -113,7 +113,7 @@ def _index_select(w: Writer, out: Any, x: Value, dim: int, index: Value) -> Valu
 def _positions(
     w: Writer, x: Value, indices: Sequence[Any]
 ) -> tuple[Value, list[int], int, list[int]]:
-    """Indices side by side in a last dimension; what they index; where their dimensions come; their shape."""
+    """Indices joined along a last dimension; what they index; where their dimensions come; their shape."""
     indexed = [d for d, index in enumerate(indices) if index is not None]
     given = [indices[d] for d in indexed]
     if any(index.dtype in (torch.bool, torch.uint8) for index in given):

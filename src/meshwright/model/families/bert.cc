@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "meshwright/model/families/common.h"
 
@@ -50,48 +51,51 @@ void ReadBert(const FamilyInput& input, Model* model) {
   if (input.task == Task::kSequenceClassification) head.pooled_outputs = input.labels;
 }
 
+namespace {
+
+// With the names that both have for the parts of a layer.
+std::vector<TensorName> EncoderNames(std::vector<TensorName> names) {
+  const std::vector<TensorName> common = {{Part::kQuery, "attention.self.query.*"},
+                                          {Part::kKey, "attention.self.key.*"},
+                                          {Part::kValue, "attention.self.value.*"},
+                                          {Part::kAttentionOutput, "attention.output.dense.*"},
+                                          {Part::kAttentionNorm, "attention.output.LayerNorm.*"},
+                                          {Part::kMlpUp, "intermediate.dense.*"},
+                                          {Part::kMlpDown, "output.dense.*"},
+                                          {Part::kMlpNorm, "output.LayerNorm.*"}};
+  names.insert(names.end(), common.begin(), common.end());
+  return names;
+}
+
+}  // namespace
+
 const TensorLayout& BertLayout() {
   static const TensorLayout* const kLayout = new TensorLayout{
       .layer_prefix = "bert.encoder.layer.{layer}.",
-      .names = {{Part::kTokenEmbedding, "bert.embeddings.word_embeddings.*"},
-                {Part::kPositionEmbedding, "bert.embeddings.position_embeddings.*"},
-                {Part::kTokenTypeEmbedding, "bert.embeddings.token_type_embeddings.*"},
-                {Part::kEmbeddingNorm, "bert.embeddings.LayerNorm.*"},
-                {Part::kQuery, "attention.self.query.*"},
-                {Part::kKey, "attention.self.key.*"},
-                {Part::kValue, "attention.self.value.*"},
-                {Part::kAttentionOutput, "attention.output.dense.*"},
-                {Part::kAttentionNorm, "attention.output.LayerNorm.*"},
-                {Part::kMlpUp, "intermediate.dense.*"},
-                {Part::kMlpDown, "output.dense.*"},
-                {Part::kMlpNorm, "output.LayerNorm.*"},
-                {Part::kPooler, "bert.pooler.dense.*"},
-                {Part::kHeadTransform, "cls.predictions.transform.dense.*"},
-                {Part::kHeadTransformNorm, "cls.predictions.transform.LayerNorm.*"},
-                {Part::kHead, "cls.predictions{bias?:.decoder}.*"},
-                {Part::kPooledHead, "cls.seq_relationship.*"}}};
+      .names = EncoderNames({{Part::kTokenEmbedding, "bert.embeddings.word_embeddings.*"},
+                             {Part::kPositionEmbedding, "bert.embeddings.position_embeddings.*"},
+                             {Part::kTokenTypeEmbedding, "bert.embeddings.token_type_embeddings.*"},
+                             {Part::kEmbeddingNorm, "bert.embeddings.LayerNorm.*"},
+                             {Part::kPooler, "bert.pooler.dense.*"},
+                             {Part::kHeadTransform, "cls.predictions.transform.dense.*"},
+                             {Part::kHeadTransformNorm, "cls.predictions.transform.LayerNorm.*"},
+                             {Part::kHead, "cls.predictions{bias?:.decoder}.*"},
+                             {Part::kPooledHead, "cls.seq_relationship.*"}})};
   return *kLayout;
 }
 
 const TensorLayout& RobertaLayout() {
   static const TensorLayout* const kLayout = new TensorLayout{
       .layer_prefix = "roberta.encoder.layer.{layer}.",
-      .names = {{Part::kTokenEmbedding, "roberta.embeddings.word_embeddings.*"},
-                {Part::kPositionEmbedding, "roberta.embeddings.position_embeddings.*"},
-                {Part::kTokenTypeEmbedding, "roberta.embeddings.token_type_embeddings.*"},
-                {Part::kEmbeddingNorm, "roberta.embeddings.LayerNorm.*"},
-                {Part::kQuery, "attention.self.query.*"},
-                {Part::kKey, "attention.self.key.*"},
-                {Part::kValue, "attention.self.value.*"},
-                {Part::kAttentionOutput, "attention.output.dense.*"},
-                {Part::kAttentionNorm, "attention.output.LayerNorm.*"},
-                {Part::kMlpUp, "intermediate.dense.*"},
-                {Part::kMlpDown, "output.dense.*"},
-                {Part::kMlpNorm, "output.LayerNorm.*"},
-                {Part::kPooler, "roberta.pooler.dense.*"},
-                {Part::kHeadTransform, "lm_head.dense.*"},
-                {Part::kHeadTransformNorm, "lm_head.layer_norm.*"},
-                {Part::kHead, "lm_head{bias?:.decoder}.*"}}};
+      .names =
+          EncoderNames({{Part::kTokenEmbedding, "roberta.embeddings.word_embeddings.*"},
+                        {Part::kPositionEmbedding, "roberta.embeddings.position_embeddings.*"},
+                        {Part::kTokenTypeEmbedding, "roberta.embeddings.token_type_embeddings.*"},
+                        {Part::kEmbeddingNorm, "roberta.embeddings.LayerNorm.*"},
+                        {Part::kPooler, "roberta.pooler.dense.*"},
+                        {Part::kHeadTransform, "lm_head.dense.*"},
+                        {Part::kHeadTransformNorm, "lm_head.layer_norm.*"},
+                        {Part::kHead, "lm_head{bias?:.decoder}.*"}})};
   return *kLayout;
 }
 

@@ -172,6 +172,8 @@ std::string ChoiceText(const GroupsRequest& request, const transformer::hetero::
 }
 
 std::vector<DominatedNodes> Dominated(const GroupsAnswer& answer) {
+  // Seconds that a plan may take for as many dollars are a quotient.
+  constexpr double kRounded = 1 + 1e-12;
   std::vector<DominatedNodes> all;
   for (const transformer::hetero::SubCluster& cluster : answer.result.sub_clusters) {
     const std::vector<transformer::hetero::Choice>& front = answer.result.front;
@@ -184,7 +186,8 @@ std::vector<DominatedNodes> Dominated(const GroupsAnswer& answer) {
     if (cluster.best.has_value()) one.choice = &*cluster.best;
     one.seconds = one.choice == nullptr ? cluster.bound_seconds : cluster.best->seconds;
     one.dollars = one.seconds * cluster.dollars_per_hour / 3600;
-    const double looked_at = one.choice == nullptr ? cluster.listed_seconds : one.seconds;
+    const double looked_at =
+        kRounded * (one.choice == nullptr ? cluster.listed_seconds : one.seconds);
     for (size_t i = 0; i < front.size() && one.by < 0; ++i) {
       if (front[i].seconds <= looked_at &&
           front[i].step_dollars() <= looked_at * cluster.dollars_per_hour / 3600) {
