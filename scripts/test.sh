@@ -19,13 +19,13 @@ echo "report"
 
 # The Python package, as a wheel around the library that was just built.
 echo "Python package"
-[ -x build/venv/bin/pytest ] || { python3 -m venv build/venv && build/venv/bin/pip install -q "jax[cpu]>=0.7.1" flatbuffers flax optax equinox pyright pytest pyyaml "scikit-build-core>=0.10"; }
+build/venv/bin/python -c 'import xdist' 2>/dev/null || { python3 -m venv build/venv && build/venv/bin/pip install -q "jax[cpu]>=0.7.1" flatbuffers flax optax equinox pyright pytest pytest-xdist pyyaml "scikit-build-core>=0.10"; }
 rm -rf build/dist
 build/venv/bin/pip wheel -q . --no-build-isolation --no-deps -w build/dist -C build-dir=build/ci \
   -C cmake.define.MESHWRIGHT_UNITY=ON -C cmake.define.MESHWRIGHT_TESTS=ON -C cmake.define.MESHWRIGHT_BENCH=ON \
   -C cmake.define.MESHWRIGHT_REPORT=ON  # leaves the build as it is
 build/venv/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
-build/venv/bin/pytest -q tests/python
+build/venv/bin/pytest -q -n "$(nproc)" --dist loadfile tests/python
 
 # What of it depends on JAX most, with the oldest JAX that the package takes.
 oldest=$(sed -n 's/^jax = \["jax>=\([0-9.]*\)".*/\1/p' pyproject.toml)
@@ -50,7 +50,7 @@ echo "Python package with PyTorch"
 if [ ! -x build/venv-torch/bin/pytest ] && [ "$(df --output=avail -B1G build | tail -n 1)" -lt 12 ]; then
   echo "not run: PyTorch and what it brings needs 12 GB of disk"
 else
-  [ -x build/venv-torch/bin/pytest ] || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers pytest pyright "jax[cpu]>=0.7.1"; }
+  build/venv-torch/bin/python -c 'import xdist' 2>/dev/null || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers pytest pytest-xdist pyright "jax[cpu]>=0.7.1"; }
   build/venv-torch/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
-  PATH="$PWD/build/venv-torch/bin:$PATH" pytest -q --confcutdir=tests/python/pytorch tests/python/pytorch
+  PATH="$PWD/build/venv-torch/bin:$PATH" pytest -q -n "$(nproc)" --dist loadfile --confcutdir=tests/python/pytorch tests/python/pytorch
 fi
