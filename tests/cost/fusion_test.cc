@@ -26,6 +26,9 @@ struct Fused {
   std::vector<double> Writes(const char* name) const {
     return info.traffic[program.Op(name).index()].result_bytes;
   }
+  double Repeated(const char* name) const {
+    return info.traffic[program.Op(name).index()].repeated;
+  }
   double TotalBytes() const {
     double sum = 0;
     for (const FusionInfo::Traffic& traffic : info.traffic) {
@@ -182,6 +185,66 @@ TEST(AnalyzeFusion, GathersReadRowsAsOftenAsTheyAreIndexed) {
     ROOT rows = f32[1000,64] gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}
   )");
   EXPECT_EQ(f.Reads("rows"), (Bytes{1000 * 64 * 4, 4000}));
+}
+
+TEST(AnalyzeFusion, PartsOfOneValueAddUpToTheWhole) {
+  const Fused f(R"(
+    x = f32[1000,64] parameter(0)
+    even = f32[500,64] slice(x), slice={[0:1000:2], [0:64]}
+    odd = f32[500,64] slice(x), slice={[1:1000:2], [0:64]}
+    most = f32[500,64] slice(x), slice={[100:600], [0:64]}
+    some = f32[500,64] add(even, odd)
+    ROOT out = f32[500,64] multiply(some, most)
+  )");
+  EXPECT_EQ(f.Reads("even"), (Bytes{500 * 64 * 4}));
+  EXPECT_EQ(f.Reads("odd"), (Bytes{500 * 64 * 4}));
+  EXPECT_EQ(f.Reads("most"), (Bytes{0}));
+}
+
+// Sums of pairs, pairs of pairs and so on, as the first half of an associative scan makes them.
+std::string Pairs(int levels) {
+  std::string text = absl::StrCat("x0 = f32[", 1 << levels, "] parameter(0)\n");
+  for (int level = 1; level <= levels; ++level) {
+    const int size = 1 << (levels - level), before = 2 * size;
+    absl::StrAppend(&text, "a", level, " = f32[", size, "] slice(x", level - 1,
+                    "), slice={[0:", before, ":2]}\n");
+    absl::StrAppend(&text, "b", level, " = f32[", size, "] slice(x", level - 1,
+                    "), slice={[1:", before, ":2]}\n");
+    absl::StrAppend(&text, level == levels ? "ROOT " : "", "x", level, " = f32[", size, "] add(a",
+                    level, ", b", level, ")\n");
+  }
+  return text;
+}
+
+TEST(AnalyzeFusion, AKernelComputesNothingMoreThanFifteenTimes) {
+  const Fused f(Pairs(3));  // x1 is computed four times for one of x3
+  EXPECT_FALSE(f.Stored("x1"));
+  EXPECT_FALSE(f.Stored("x2"));
+  const Fused deep(Pairs(10));
+  // Sixteen of x1 would make one of x5.
+  EXPECT_FALSE(deep.Stored("x1"));
+  int stored = 0;
+  for (int level = 1; level < 10; ++level)
+    stored += deep.Stored(absl::StrCat("x", level).c_str()) ? 1 : 0;
+  EXPECT_EQ(stored, 2);
+}
+
+TEST(AnalyzeFusion, WhatIsIndexedInTwoWaysIsComputedTwice) {
+  const Fused f(R"(
+    x = f32[1000] parameter(0)
+    e = f32[1000] exponential(x)
+    turned = f32[1000] reverse(e), dimensions={0}
+    shifted = f32[1000] multiply(turned, turned)
+    ROOT out = f32[1000] add(e, shifted)
+  )");
+  EXPECT_EQ(f.Repeated("out"), 1000);
+  const Fused same(R"(
+    x = f32[1000] parameter(0)
+    e = f32[1000] exponential(x)
+    square = f32[1000] multiply(e, e)
+    ROOT out = f32[1000] add(e, square)
+  )");
+  EXPECT_EQ(same.Repeated("out"), 0);
 }
 
 TEST(AnalyzeFusion, UpdatesTouchWhatTheyUpdate) {

@@ -120,7 +120,9 @@ class Search {
     work.opcode = op.instruction->opcode;
     work.element_type = ElementType::kF32;
     work.kernels = fusion_.kernel[i] ? 1 : 0;
-    work.flops = rules_[i].flops / static_cast<double>(ComputeShards(rules_[i], strategy, mesh()));
+    const bool product = work.opcode == Opcode::kDot;
+    const double flops = rules_[i].flops + (product ? 0 : kRepeatedFlops * traffic.repeated);
+    work.flops = flops / static_cast<double>(ComputeShards(rules_[i], strategy, mesh()));
     for (const Factor& factor : rules_[i].factors) {
       int64_t pieces = 1;
       for (size_t a = 0; a < strategy.size(); ++a) {
@@ -138,7 +140,7 @@ class Search {
       work.bytes += DeviceShare(traffic.result_bytes[j], graph_[op.results[j]].shape,
                                 *ResultSharding(rules_[i], strategy, j, mesh()));
     }
-    if (work.opcode == Opcode::kDot) {
+    if (product) {
       SetContractionSizes(rules_[i], strategy, mesh(), &work);
     } else if (work.bytes == 0) {
       return 0;

@@ -27,16 +27,24 @@
 // (an output, the new moment) and that one elementwise kernel of the same dimensions reads is
 // computed in that kernel, which writes both and reads what they share once.
 //
-// Left out: limits on the size of a kernel, Triton's softmax and GEMM fusions, and other sharing of
-// reads between sibling kernels (multi-output fusion).
+// A kernel computes a fused operator once for each way in which its users index it: both halves of
+// an interleaved concatenation compute what they are made of, each level of an associative scan
+// twice what lies below. XLA (FusionNodeEvaluation, xla/service/fusion_node_indexing_evaluation.cc)
+// fuses nothing that a kernel would compute more than 15 times; what it does fuse takes time, as
+// the kernel is then bound by its instructions.
+//
+// Left out: other limits on the size of a kernel, Triton's softmax and GEMM fusions, and other
+// sharing of reads between sibling kernels (multi-output fusion).
 
 #include "meshwright/cost/fusion.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "meshwright/cost/layout.h"
 
 namespace meshwright {
@@ -44,6 +52,9 @@ namespace {
 
 // Kernels that one operator may be duplicated into.
 constexpr size_t kMaxKernels = 8;
+
+// Times that one kernel may compute an operator (kAllowedCodeDuplication).
+constexpr double kMaxTimes = 15;
 
 // What an operator is to fusion.
 enum class Role : uint8_t {
@@ -125,7 +136,7 @@ class FusionAnalysis {
     cheapest_.assign(values, 0);
     share_.assign(values, 0);
     forced_.assign(values, false);
-    kernels_.resize(values);
+    places_.resize(values);
   }
 
   FusionInfo Run() {
@@ -136,6 +147,10 @@ class FusionAnalysis {
       Force(carry.next);
     }
     for (size_t i = graph_.ops.size(); i-- > 0;) Decide(OpId(i));
+    if (StoreWhatIsComputedTooOften()) {
+      places_.assign(places_.size(), {});
+      for (size_t i = graph_.ops.size(); i-- > 0;) Decide(OpId(i));
+    }
     MergeIntoReaders();
     for (size_t i = 0; i < graph_.ops.size(); ++i) Charge(OpId(i));
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
@@ -145,8 +160,24 @@ class FusionAnalysis {
   }
 
  private:
-  // Ids of the ops at whose time a fused value is computed.
-  using Kernels = absl::InlinedVector<OpId, 4>;
+  // A kernel that computes a fused value, for the users in it that do not take it element by
+  // element (or are what takes it so in the end): once for each time that such a user is computed.
+  struct Place {
+    OpId kernel;
+    double times = 0;     // in the kernel's code
+    double elements = 0;  // that it computes
+    absl::InlinedVector<OpId, 2> indexing;
+  };
+  using Places = absl::InlinedVector<Place, 2>;
+
+  // That a kernel with this root goes over.
+  double Elements(const Op& root) const {
+    int64_t most = 0;
+    for (ValueId v : root.results) most = std::max(most, graph_[v].shape.elements());
+    if (RoleOf(root) == Role::kReduction)
+      most = std::max(most, graph_[root.operands[0]].shape.elements());
+    return static_cast<double>(most);
+  }
 
   double Bytes(ValueId v) const { return static_cast<double>(graph_[v].shape.bytes()); }
   Role RoleOfProducer(ValueId v) const { return roles_[graph_[v].producer.index()]; }
@@ -222,25 +253,33 @@ class FusionAnalysis {
     }
     const ValueId result = op.result();
     bool in_memory = forced_[result.index()];
-    Kernels& kernels = kernels_[result.index()];
+    Places& places = places_[result.index()];
     for (OpId user : graph_[result].users) {
       if (!UserTakesIn(user, result) || graph_[user].loop != op.loop) {
         in_memory = true;
         continue;
       }
-      AddKernels(user, &kernels);
+      AddPlaces(user, &places);
       share_[result.index()] = std::max(share_[result.index()], ShareFor(user, result));
     }
-    const double k = static_cast<double>(kernels.size());
+    for (Place& place : places) {
+      for (OpId user : place.indexing) {
+        const auto [times, elements] = Computed(user, place.kernel);
+        place.times += times;
+        place.elements += elements * Reached(user, result);
+      }
+    }
+    const bool too_many = places.size() > kMaxKernels;
+    const double k = static_cast<double>(places.size());
     if (role == Role::kView) {
-      if (in_memory || kernels.size() > kMaxKernels) Force(op.operands[0]);
+      if (in_memory || too_many) Force(op.operands[0]);
       return;
     }
     const double in = InputBytes(op), out = Bytes(result);
-    if (in_memory || kernels.size() > kMaxKernels || k * in > in + out + k * out) {
+    if (in_memory || too_many || k * in > in + out + k * out) {
       info_.materialized[result.index()] = true;
       info_.kernel[id.index()] = true;
-      kernels = {id};
+      places = {Place{id, 1, Elements(op), {id}}};
     }
   }
 
@@ -262,18 +301,85 @@ class FusionAnalysis {
     return info_.kernel[user.index()] ? share : share * share_[op.result().index()];
   }
 
-  // The kernels in which `user` is computed.
-  void AddKernels(OpId user, Kernels* kernels) const {
-    const auto add = [kernels](OpId kernel) {
-      if (std::find(kernels->begin(), kernels->end(), kernel) == kernels->end())
-        kernels->push_back(kernel);
+  // Adds the kernels in which `user` is computed, and what there indexes an operand of it.
+  void AddPlaces(OpId user, Places* places) const {
+    const auto add = [places](OpId kernel, absl::Span<const OpId> indexing) {
+      auto place = std::find_if(places->begin(), places->end(),
+                                [&](const Place& other) { return other.kernel == kernel; });
+      if (place == places->end()) place = places->insert(place, Place{.kernel = kernel});
+      for (OpId op : indexing) {
+        if (std::find(place->indexing.begin(), place->indexing.end(), op) == place->indexing.end())
+          place->indexing.push_back(op);
+      }
     };
     if (info_.kernel[user.index()]) {
-      add(user);
+      add(user, {user});
       return;
     }
-    if (kernels->size() > kMaxKernels) return;  // stored anyway
-    for (OpId kernel : kernels_[graph_[user].result().index()]) add(kernel);
+    if (places->size() > kMaxKernels) return;  // stored anyway
+    const bool elementwise = IsElementwise(graph_[user].instruction->opcode);
+    for (const Place& place : places_[graph_[user].result().index()])
+      add(place.kernel,
+          elementwise ? absl::Span<const OpId>(place.indexing) : absl::Span<const OpId>(&user, 1));
+  }
+
+  // How often the code of `kernel` computes an operator, and how many elements of it.
+  std::pair<double, double> Computed(OpId op, OpId kernel) const {
+    if (op != kernel) {
+      for (const Place& place : places_[graph_[op].result().index()]) {
+        if (place.kernel == kernel) return {place.times, place.elements};
+      }
+    }
+    return {1, Elements(graph_[op])};
+  }
+
+  // Share of the elements of `user` for which it needs one of `v`.
+  double Reached(OpId user, ValueId v) const {
+    const Op& op = graph_[user];
+    const bool pieces =
+        op.instruction->opcode == Opcode::kPad || op.instruction->opcode == Opcode::kConcatenate;
+    if (!pieces) return 1;
+    return std::min(1.0,
+                    static_cast<double>(graph_[v].shape.elements()) / std::max(1.0, Elements(op)));
+  }
+
+  // Parts kernels that would compute an operator more than kMaxTimes: XLA fuses what is largest
+  // first, so kernels are as large as may be next to what they read. Returns whether there were
+  // any.
+  bool StoreWhatIsComputedTooOften() {
+    std::vector<double> most(graph_.ops.size(), 1);  // by kernel
+    for (const Places& places : places_) {
+      for (const Place& place : places)
+        most[place.kernel.index()] = std::max(most[place.kernel.index()], place.times);
+    }
+    // Operators of one kernel stay together within a factor of kMaxTimes.
+    const auto part = [&](OpId op, OpId kernel) {
+      return std::floor(std::log(most[kernel.index()] / Computed(op, kernel).first) /
+                        std::log(kMaxTimes));
+    };
+    bool any = false;
+    for (size_t v = 0; v < places_.size(); ++v) {
+      const Value& value = graph_.values[v];
+      for (const Place& place : places_[v]) {
+        if (most[place.kernel.index()] <= kMaxTimes || place.kernel == value.producer) continue;
+        const auto reads_from_another_part = [&](OpId user) {
+          return !IsIn(user, place.kernel) ||
+                 part(user, place.kernel) > part(value.producer, place.kernel);
+        };
+        if (std::all_of(value.users.begin(), value.users.end(), reads_from_another_part))
+          forced_[v] = any = true;
+      }
+    }
+    return any;
+  }
+
+  bool IsIn(OpId op, OpId kernel) const {
+    if (op == kernel) return true;
+    const Op& in = graph_[op];
+    if (in.results.size() != 1) return false;
+    const Places& places = places_[in.result().index()];
+    return std::any_of(places.begin(), places.end(),
+                       [&](const Place& place) { return place.kernel == kernel; });
   }
 
   // Multi-output fusion, from the last operator to the first.
@@ -296,14 +402,14 @@ class FusionAnalysis {
 
   // The one kernel that reads `v`, outputs aside; invalid if there are several or none.
   OpId OnlyReader(ValueId v) const {
-    Kernels readers;
+    Places readers;
     for (OpId user : graph_[v].users) {
       const Op& op = graph_[user];
       if (op.kind == OpKind::kOutput) continue;
       const bool view = roles_[user.index()] == Role::kView && OnlyOutputs(op.result());
-      if (!view) AddKernels(user, &readers);
+      if (!view) AddPlaces(user, &readers);
     }
-    return readers.size() == 1 ? readers[0] : OpId();
+    return readers.size() == 1 ? readers[0].kernel : OpId();
   }
 
   bool OnlyOutputs(ValueId v) const {
@@ -334,13 +440,18 @@ class FusionAnalysis {
     for (size_t i = 0; i < op.results.size(); ++i) {
       if (alone) traffic.result_bytes[i] = Bytes(op.results[i]);
     }
-    Kernels kernels;
+    Places places;
     double share = 1;
     if (alone) {
-      kernels = {id};
+      places = {Place{.kernel = id}};
     } else if (!IsFree(op.result())) {
-      kernels = kernels_[op.result().index()];
+      places = places_[op.result().index()];
       share = share_[op.result().index()];
+      if (role != Role::kView) {
+        for (const Place& place : places)
+          info_.traffic[place.kernel.index()].repeated +=
+              std::max(0.0, place.elements - Elements(graph_[place.kernel]));
+      }
     }
     if (role == Role::kInPlace) {
       // Touches what it updates, unless the rest has to be filled in first.
@@ -361,13 +472,18 @@ class FusionAnalysis {
       // A view that some kernel takes in is read by the view; here only what reads memory by
       // itself.
       if (base != operand && TakesIn(role, i)) continue;
-      for (OpId kernel : kernels) {
-        const OpId merged = MergedInto(kernel);
+      for (const Place& place : places) {
+        const OpId merged = MergedInto(place.kernel);
         if (MergedInto(graph_[base].producer) == merged &&
             merged_into_[graph_[base].producer.index()].valid())
           continue;  // made in the same kernel
-        if (!read_.insert(Key(merged, base)).second) continue;
-        traffic.operand_bytes[i] += Bytes(operand) * Part(op, i) * share;
+        // Parts of one value, such as its even and its odd rows, add up to no more than the whole.
+        double& read = read_[Key(merged, base)];
+        const double part = Part(op, i) * share;
+        const double more = part > 1 ? part : std::min(part, 1 - read);
+        if (more <= 0) continue;
+        read += more;
+        traffic.operand_bytes[i] += Bytes(operand) * more;
       }
     }
   }
@@ -390,10 +506,10 @@ class FusionAnalysis {
   std::vector<double> cheapest_;  // per value: fewest bytes it can be computed from
   std::vector<double>
       share_;  // per fused value: largest share of it that one of its kernels computes
-  std::vector<bool> forced_;            // per value: somebody needs it in memory
-  std::vector<Kernels> kernels_;        // per fused value: where it is computed
-  std::vector<OpId> merged_into_;       // per kernel: the one that computes it besides its own root
-  absl::flat_hash_set<uint64_t> read_;  // (kernel, value) pairs already charged
+  std::vector<bool> forced_;       // per value: somebody needs it in memory
+  std::vector<Places> places_;     // per fused value: where it is computed
+  std::vector<OpId> merged_into_;  // per kernel: the one that computes it besides its own root
+  absl::flat_hash_map<uint64_t, double> read_;  // (kernel, value): the share already charged
 };
 
 }  // namespace

@@ -144,7 +144,7 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
       StrCat(static_cast<int>(op.kind), op.instruction ? OpcodeName(op.instruction->opcode) : "",
              "|", pending, rule.supported, bool{fusion_.kernel[leader.index()]}, "|", rule.flops,
              "|", static_cast<int>(rule.kernel), ":", rule.bytes, ":", rule.scratch, "|",
-             FollowerBytes(leader), "|");
+             FollowerBytes(leader), ":", traffic.repeated, "|");
   for (const Factor& f : rule.factors) {
     StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction),
               f.exchanges ? "x" : "", f.uneven ? "u," : ",");
@@ -194,7 +194,9 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
       (contraction || op.results.empty()) ? op.operands : op.results;
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
   const auto shards = static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
-  work.flops = set.rule.flops / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
+  const double repeated = contraction ? 0 : kRepeatedFlops * traffic.repeated;
+  work.flops =
+      (set.rule.flops + repeated) / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
   if (work.opcode == Opcode::kRaggedDot && !mesh.cluster.device.grouped_products)
     work.flops *= GroupsOf(set.rule);
   for (size_t i = 0; i < op.operands.size(); ++i) {
