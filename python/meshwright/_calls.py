@@ -22,6 +22,7 @@ from meshwright import errors
 _MISSING = object()
 # Kinds of numpy that JAX narrows where 64-bit types are not enabled.
 _INTEGERS = "iu"
+_TIMES = "mM"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,24 +212,67 @@ def leaf_names(calling: Calling | None, tree: Any) -> list[str]:
 
 def check_examples(calling: Calling, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raises InvalidArgumentError for the first argument that JAX cannot trace."""
-    leaves, tree = jax.tree.flatten(calling.dynamic(args, kwargs))
+    leaves, tree = _flattened(calling, args, kwargs)
     for number, leaf in enumerate(leaves):
-        if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        why = _why_not_traced(leaf)
+        if why is None:
             continue
-        try:
-            jax.typeof(leaf)
-        except OverflowError as error:
-            raise errors.InvalidArgumentError(
-                f"{leaf_names(calling, tree)[number]}: {error}"
-            ) from None
-        except TypeError:
-            name = leaf_names(calling, tree)[number]
+        name = leaf_names(calling, tree)[number]
+        if not why:
             argument = re.split(r"[.\[]", name)[0]
-            raise errors.InvalidArgumentError(
-                f"{name}: found {type(leaf).__name__}, expected an array, a number or a "
+            why = (
+                f"found {type(leaf).__name__}, expected an array, a number or a "
                 "jax.ShapeDtypeStruct; what is none of these is a static argument: "
                 f'jax.jit(function, static_argnames="{argument}")'
-            ) from None
+            )
+        raise errors.InvalidArgumentError(f"{name}: {why}")
+
+
+def _flattened(
+    calling: Calling, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[Any], Any]:
+    try:
+        return jax.tree.flatten(calling.dynamic(args, kwargs))
+    except (TypeError, ValueError):
+        positions = ((calling.name(n), value) for n, value in enumerate(args))
+        for name, value in (*positions, *kwargs.items()):
+            try:
+                jax.tree.flatten(value)
+            except (TypeError, ValueError) as error:
+                reason = f"{error} {error.__cause__ or ''}".strip()
+                raise errors.InvalidArgumentError(f"{name}: {' '.join(reason.split())}") from None
+        raise
+
+
+def _why_not_traced(leaf: Any) -> str | None:
+    """None if JAX traces it; else what is wrong with it, or "" where its type says it all."""
+    if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)):
+        return None
+    is_numpy = isinstance(leaf, (np.ndarray, np.generic))
+    try:
+        if is_numpy or not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+            jax.typeof(leaf)
+        else:  # JAX takes arrays of other libraries by what they say of themselves
+            jax.eval_shape(lambda x: x, leaf)
+    except OverflowError as error:
+        return str(error)
+    except (TypeError, ValueError, AttributeError):
+        return _numpy_advice(leaf) if is_numpy else ""
+    # JAX gives a time a type, which nothing lowers.
+    return _numpy_advice(leaf) if is_numpy and leaf.dtype.kind in _TIMES else None
+
+
+def _numpy_advice(array: Any) -> str:
+    kind = type(array).__name__
+    if isinstance(array, np.ma.MaskedArray):
+        return f"found {kind}, expected an array without a mask: array.filled()"
+    dtype = array.dtype
+    if not dtype.isnative:
+        return (
+            f"found {kind} of dtype {dtype}, which has another byte order than this machine; "
+            'convert it: array.astype(array.dtype.newbyteorder("="))'
+        )
+    return f"found {kind} of dtype {dtype}, expected an array of a dtype that JAX has"
 
 
 def type_text(value: Any) -> str:
@@ -291,7 +335,7 @@ def check_leaf(name: str, leaf: Any, like: Any) -> bool:
         kind = getattr(leaf, "aval", None) or _type_of(leaf)  # the first is of JAX's, and fast
     except OverflowError as error:
         raise errors.InvalidArgumentError(f"{name}: {error}") from None
-    except TypeError:
+    except (TypeError, ValueError):
         raise errors.InvalidArgumentError(
             f"{name}: found {type(leaf).__name__}, expected an array {type_text(like)}"
         ) from None

@@ -247,6 +247,44 @@ def test_examples_that_are_no_arrays():
     refused(lambda: mw.plan(fn, BATCH, 2**40, **HERE), "how: ", "too large")
 
 
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (np.array([object()]), "found ndarray of dtype object"),
+        (np.array(["a"]), "found ndarray of dtype <U1"),
+        (np.array(["2020-01-01"], "datetime64[D]"), "found ndarray of dtype datetime64[D]"),
+        (np.datetime64("2020-01-01"), "found datetime64 of dtype"),
+        (np.ones(4, np.longdouble), "found ndarray of dtype"),
+        (np.zeros(4, [("a", "f4"), ("b", "i4")]), "found ndarray of dtype [('a'"),
+        (np.ones(4, ">f4"), "another byte order"),
+        (np.ma.array([1, 2], mask=[0, 1]), "array.filled()"),
+        ({1: np.ones(3), "a": np.ones(3)}, "'<' not supported between"),
+        (np, "found module"),
+        (iter(()), "found tuple_iterator"),
+        ({1}, "found set"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_arguments_that_jax_has_no_type_for(value, found):
+    for given in (value, [BATCH, value]):
+        refused(lambda given=given: mw.plan(lambda x, how: x, BATCH, given, **HERE), "how", found)
+
+
+def test_arguments_of_every_kind_that_jax_takes():
+    sparse = pytest.importorskip("jax.experimental.sparse")
+    kinds = {
+        "sparse": sparse.BCOO.fromdense(jnp.eye(4)),
+        "key": jax.random.key(0),
+        "struct": jax.ShapeDtypeStruct((4, 4), jnp.float32),
+        "none": None,
+        "scalars": [1, 1.0, True, 1j, np.float32(3), np.array(3)],
+        "strided": np.ones((8, 8))[:, ::2],
+        "f16": np.ones(4, np.float16),
+    }
+    plan = mw.plan(lambda batch, kinds: jax.tree.map(lambda x: x, kinds), BATCH, kinds, **HERE)
+    assert plan.step_seconds > 0
+
+
 def test_functions_of_other_libraries():
     nnx = pytest.importorskip("flax.nnx")
     model = nnx.Linear(32, 32, rngs=nnx.Rngs(0))
