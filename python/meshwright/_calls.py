@@ -373,3 +373,63 @@ def host_array(name: str, leaf: Any, dtype: Any) -> np.ndarray:
                 "jax_enable_x64"
             )
     return array.astype(dtype)
+
+
+class Called:
+    """What is called like the function that a program was lowered from."""
+
+    def __init__(self, signature: Any) -> None:
+        self._signature = signature
+        self._weak_types: dict[tuple[bool, ...], bool] = {}  # whether they make no difference
+
+    def _leaves(self, args: Any, kwargs: Any) -> list[Any]:
+        calling = self._signature.calling
+        if calling is not None:
+            args, kwargs = calling.dynamic(*calling.as_example(args, kwargs))
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        if tree != self._signature.in_tree:
+            raise errors.InvalidArgumentError(
+                structure_difference(
+                    self._signature.in_names, calling, tree, self._signature.in_tree
+                )
+            )
+        return leaves
+
+    def _checked(self, leaves: Sequence[Any]) -> None:
+        """Raises an error that names the first leaf which jax.jit would compile anew for."""
+        signature = self._signature
+        weak = tuple(map(check_leaf, signature.in_names, leaves, signature.in_leaves))
+        if weak != tuple(signature.weak) and not self._same_program(weak):
+            index = next(i for i, one in enumerate(weak) if one != signature.weak[i])
+            kinds = {
+                True: "a weak type, as Python numbers have",
+                False: "a strong type, as arrays have",
+            }
+            raise errors.InvalidArgumentError(
+                f"{signature.in_names[index]}: found {kinds[weak[index]]}, the function was sharded "
+                f"for {kinds[not weak[index]]}, and with the other it is another program, as types are "
+                "promoted otherwise; convert it, or shard the function for it"
+            )
+
+    def _same_program(self, weak: tuple[bool, ...]) -> bool:
+        """Whether the function is the same program for leaves of these weak types.
+
+        What was given as lowered or exported is: JAX calls those so too.
+        """
+        from meshwright._shardy import without_identities
+
+        if weak not in self._weak_types:
+            lower = self._signature.lower
+
+            def text(types: Sequence[bool]) -> str:
+                assert lower is not None
+                likes = self._signature.in_leaves
+                leaves = [
+                    jax.ShapeDtypeStruct(like.shape, like.dtype, weak_type=one)
+                    for like, one in zip(likes, types)
+                ]
+                return without_identities(lower(leaves))
+
+            same = lower is None or text(weak) == text(self._signature.weak)
+            self._weak_types[weak] = same
+        return self._weak_types[weak]

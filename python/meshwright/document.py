@@ -47,6 +47,8 @@ class Plan:
         self._table = _library.read_plan(self._json)
         self._data: Row = json.loads(self._json)
         self.program = program
+        # Where `meshwright.plan(..., emit=folder)` wrote the stages of its pipeline.
+        self.stages_folder: Path | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], program: Program | None = None) -> Plan:

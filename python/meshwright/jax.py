@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,8 +18,8 @@ from meshwright import (
     specs,
 )
 from meshwright._lowering import NO_TRANSFORMATION, is_packed, own_mesh, planned_function
-from meshwright._shardy import without_identities
 from meshwright.document import Plan
+from meshwright.pipeline import Pipeline
 from meshwright.planning import plan_program
 from meshwright.program import Program, lower, read_program, stage
 
@@ -143,7 +145,7 @@ def mesh_of(shardings: Any) -> Mesh | None:
     return None
 
 
-class Sharded:
+class Sharded(_calls.Called):
     """A function compiled for a plan: called like the function, with ordinary pytrees.
 
     Arguments may be numpy arrays, Python numbers or jax arrays wherever they are; those that do not
@@ -163,7 +165,7 @@ class Sharded:
         self.mesh = mesh
         self.in_shardings = in_shardings(plan, mesh)
         self.out_shardings = out_shardings(plan, mesh)
-        self._signature = plan.program.signature
+        super().__init__(plan.program.signature)
         self._in_leaves = parameter_shardings(plan, mesh)
         shardings: dict[str, Any] = {
             "in_shardings": tuple(self._in_leaves),
@@ -179,7 +181,6 @@ class Sharded:
         small = any(map(is_packed, self._signature.in_leaves))
         self._run = jitted if small else self.compiled
         self._traced = jax.jit(_untransformed(planned), **shardings)
-        self._weak_types: dict[tuple[bool, ...], bool] = {}  # whether they make no difference
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self._leaves(args, kwargs)
@@ -202,56 +203,6 @@ class Sharded:
         placed = self._placed(self._leaves(args, kwargs))
         args, kwargs = jax.tree.unflatten(self._signature.in_tree, placed)
         return (args, kwargs) if kwargs else args
-
-    def _leaves(self, args: Any, kwargs: Any) -> list[Any]:
-        calling = self._signature.calling
-        if calling is not None:
-            args, kwargs = calling.dynamic(*calling.as_example(args, kwargs))
-        leaves, tree = jax.tree.flatten((args, kwargs))
-        if tree != self._signature.in_tree:
-            raise errors.InvalidArgumentError(
-                _calls.structure_difference(
-                    self._signature.in_names, calling, tree, self._signature.in_tree
-                )
-            )
-        return leaves
-
-    def _checked(self, leaves: Sequence[Any]) -> None:
-        """Raises an error that names the first leaf which jax.jit would compile anew for."""
-        signature = self._signature
-        weak = tuple(map(_calls.check_leaf, signature.in_names, leaves, signature.in_leaves))
-        if weak != tuple(signature.weak) and not self._same_program(weak):
-            index = next(i for i, one in enumerate(weak) if one != signature.weak[i])
-            kinds = {
-                True: "a weak type, as Python numbers have",
-                False: "a strong type, as arrays have",
-            }
-            raise errors.InvalidArgumentError(
-                f"{signature.in_names[index]}: found {kinds[weak[index]]}, the function was sharded "
-                f"for {kinds[not weak[index]]}, and with the other it is another program, as types are "
-                "promoted otherwise; convert it, or shard the function for it"
-            )
-
-    def _same_program(self, weak: tuple[bool, ...]) -> bool:
-        """Whether the function is the same program for leaves of these weak types.
-
-        What was given as lowered or exported is: JAX calls those so too.
-        """
-        if weak not in self._weak_types:
-            lower = self._signature.lower
-
-            def text(types: Sequence[bool]) -> str:
-                assert lower is not None
-                likes = self._signature.in_leaves
-                leaves = [
-                    jax.ShapeDtypeStruct(like.shape, like.dtype, weak_type=one)
-                    for like, one in zip(likes, types)
-                ]
-                return without_identities(lower(leaves))
-
-            same = lower is None or text(weak) == text(self._signature.weak)
-            self._weak_types[weak] = same
-        return self._weak_types[weak]
 
     def _placed(self, leaves: Sequence[Any]) -> list[Any]:
         self._checked(leaves)
@@ -321,14 +272,81 @@ def shard(
     With several processes (jax.distributed) all of them call this alike; the first one's plan
     counts.
     """
+    program = _program_of(fn, args, kwargs or {}, donate_argnums)
+    if plan is None:
+        given = {"mesh": mesh, "memory": "device", **options}
+        document = _agreed(lambda: plan_program(program, cluster, given).to_json())
+    else:
+        plan._check_has_program()
+        document = plan.to_json()
+    plan = Plan(document, program)
+    if isinstance(mesh, Mesh):
+        return Sharded(plan, _checked(plan, mesh))
+    return Sharded(plan, make_mesh(plan, devices))
+
+
+def pipeline(
+    fn: Callable[..., Any],
+    *args: Any,
+    plan: Plan | None = None,
+    stages: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
+    devices: Sequence[Any] | None = None,
+    donate_argnums: int | Sequence[int] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Pipeline:
+    """Plans a training step as a pipeline and compiles its stages; what is returned runs it.
+
+    Args:
+      fn, *args, kwargs, donate_argnums: as for `shard`. State that the function donates is
+        overwritten by its new value.
+      plan: a plan with a pipeline of this function; else one is made, with `cluster` and `options`
+        (pipeline, "auto" by default, micro_batches, schedule, ...) as for `meshwright.plan`.
+      stages: the folder of the plan's stages, as `meshwright plan --emit` writes it; default: where
+        `meshwright.plan(..., emit=folder)` wrote it.
+      devices: to run on, in the order of the plan's; default: the first of jax.devices(). With
+        fewer than the plan has, stages share the first ones, a larger stage on one device.
+
+    Raises:
+      InvalidArgumentError: plan, stages and function do not belong together.
+      InfeasibleError: a device has not the memory; names the stage.
+    """
+    program = _program_of(fn, args, kwargs or {}, donate_argnums)
+    if plan is None:
+        given = {"pipeline": "auto", "memory": "device", **options}
+        with tempfile.TemporaryDirectory() as folder:
+            emit = os.path.join(folder, "stages")
+            plan = plan_program(program, cluster, {**given, "emit": emit})
+            return Pipeline(plan, program, emit, devices)
+    plan._check_has_program()
+    if not plan.stages:
+        raise errors.InvalidArgumentError("the plan has no pipeline; mw.jax.shard runs it")
+    folder = stages if stages is not None else plan.stages_folder
+    if folder is None:
+        raise errors.InvalidArgumentError(
+            "stages: name the folder of the plan's stages, which meshwright.plan(..., emit=folder) "
+            "or `meshwright plan --emit` writes"
+        )
+    return Pipeline(Plan(plan.to_json(), program), program, folder, devices)
+
+
+def _program_of(
+    fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], donate_argnums: int | Sequence[int]
+) -> Program:
+    """The program of what is to be run; it has a signature.
+
+    Raises:
+      InvalidArgumentError: it is nothing that can be called with arrays.
+    """
     if (hasattr(fn, "lower") or not callable(fn)) and donate_argnums != ():
         raise errors.InvalidArgumentError(
             "donate_argnums: the function is jitted already; give them to jax.jit"
         )
     if hasattr(fn, "lower") or not callable(fn) or isinstance(fn, Sharded):
-        program = read_program(fn, args, kwargs or {})
+        program = read_program(fn, args, kwargs)
     else:
-        program = lower(fn, args, kwargs or {}, donate_argnums=donate_argnums)
+        program = lower(fn, args, kwargs, donate_argnums=donate_argnums)
     if program.signature is None:
         raise errors.InvalidArgumentError(
             f"found {type(fn).__name__}, expected a function: what is in a file or a text runs through "
@@ -340,16 +358,7 @@ def shard(
             "which a sharded function would not; pass a function of arrays (of flax: of nnx.split's "
             "state, of equinox: of eqx.partition's arrays), jitted with jax.jit or not at all"
         )
-    if plan is None:
-        given = {"mesh": mesh, "memory": "device", **options}
-        document = _agreed(lambda: plan_program(program, cluster, given).to_json())
-    else:
-        plan._check_has_program()
-        document = plan.to_json()
-    plan = Plan(document, program)
-    if isinstance(mesh, Mesh):
-        return Sharded(plan, _checked(plan, mesh))
-    return Sharded(plan, make_mesh(plan, devices))
+    return program
 
 
 def _agreed(make: Callable[[], str]) -> str:

@@ -303,6 +303,8 @@ def _plan(
         )
     program = subject.program
     plan = Plan(texts["plan"], program)
+    if "stages" in texts:
+        plan.stages_folder = Path(options["emit"])
     if program is None and subject.contents is None and plan.has_program:
         plan.program = Program(Path(subject.name).read_bytes(), subject.name)
     return plan

@@ -30,6 +30,7 @@ def verify(
     repeats: int = 5,
     seed: int = 0,
     stand_ins: Mapping[str, Callable[..., Any]] | None = None,
+    trace: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Compiles the plan under JAX, runs it, and compares.
 
@@ -38,8 +39,9 @@ def verify(
         that is at hand. Arrays among the arguments that `meshwright.plan` was given are the inputs,
         if they are still there: what was donated since is not, and of more than 64 MiB none is kept
         for this. Everything else is random, and so is an optimizer's state that is all zeros.
-      stages: of a plan with a pipeline: the folder of its stages, as `plan --emit` writes it. They
-        are run in turn, micro-batch by micro-batch, and their results compared.
+      stages: of a plan with a pipeline: the folder of its stages, as `plan --emit` writes it; default:
+        where `meshwright.plan(..., emit=folder)` wrote it. Three steps run as `mw.jax.pipeline` runs
+        them, and their results are compared.
       devices: to run on; default: the first that JAX has.
       repeats: steps to time; the median counts. 0: the time is not measured.
       seed: of the random inputs.
@@ -47,6 +49,7 @@ def verify(
         called (`*` and `?` match any characters): {"__cudnn$fmhaSoftmax": attention}. Each takes the
         operands of the call, or the shards of them that a device has, and returns its results; the
         last of these may be left out.
+      trace: of a plan with a pipeline: a file for the planned and the measured schedule, for Perfetto.
 
     Callbacks that are there for what they do (jax.debug.print, io_callback without results) are not
     called.
@@ -73,17 +76,21 @@ def verify(
         if stand_ins:
             raise errors.UnsupportedError("stand_ins: are not for plans with a pipeline")
         if stages is None:
+            stages = plan.stages_folder
+        if stages is None:
             raise errors.InvalidArgumentError(
                 "the plan has a pipeline: name the folder of its stages, which `meshwright plan "
                 "--emit DIR` writes, with verify(stages=DIR) or --stages DIR"
             )
         from meshwright.verify.pipeline import run_stages
 
-        return run_stages(plan, read, stages, devices, repeats, seed)
+        return run_stages(plan, read, stages, devices, repeats, seed, trace)
     if stages is not None:
         raise errors.InvalidArgumentError(
             f"--stages: found {os.fspath(stages)}, but the plan has no pipeline and so no stages"
         )
+    if trace is not None:
+        raise errors.InvalidArgumentError("trace: is of plans with a pipeline; see Plan.simulate")
     from meshwright.verify.run import run
 
     return run(plan, read, devices, repeats, seed, examples)

@@ -1,8 +1,9 @@
-"""Runs a pipeline's stages in turn and holds them against the whole program."""
+"""Runs a pipeline and holds it against the whole program and the planned schedule."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import statistics
 from collections import defaultdict
@@ -12,26 +13,23 @@ from typing import Any
 import jax
 import numpy as np
 
-from meshwright import _library
+from meshwright import _library, _outputs
 from meshwright._lowering import _module_function, _shapes
 from meshwright._shardy import from_hlo, without_shardings
 from meshwright.document import Plan
+from meshwright.pipeline import Runtime, load_runtime
+from meshwright.pipeline.timeline import Ran, Timeline, trace_of
 from meshwright.program import Program
 from meshwright.verify import checks
 from meshwright.verify.index_ranges import index_ranges
 from meshwright.verify.inputs import random_inputs
-from meshwright.verify.report import FAILED, SHOWN, Check, Report, seconds_text
+from meshwright.verify.report import FAILED, PASSED, SHOWN, Check, Report, seconds_text
 from meshwright.verify.roundoff import roundoff
 from meshwright.verify.run import _on_one_device, narrowest_type
-from meshwright.verify.stage_files import (
-    StageFiles,
-    check_plan,
-    check_program,
-    mesh_text,
-    read_stage_files,
-)
-from meshwright.verify.stage_program import StageProgram, stage_devices
-from meshwright.verify.stage_step import StageStep
+from meshwright.verify.stage_files import StageFiles, mesh_text
+
+# Of training steps whose numerics are compared, each with the pipeline's own state from the one before.
+STEPS = 3
 
 
 def run_stages(
@@ -41,17 +39,12 @@ def run_stages(
     devices: Any,
     repeats: int,
     seed: int,
+    trace: str | os.PathLike[str] | None = None,
 ) -> Report:
-    files = read_stage_files(folder)
-    check_plan(files, plan)
+    """Runs steps of the pipeline as `mw.jax.pipeline` does; see `meshwright.verify.verify`."""
+    runtime = load_runtime(plan, program.contents, folder, devices)
+    files = runtime.files
     rows = _library.read_program(program.contents)
-    check_program(files, rows["parameters"], rows["outputs"])
-
-    places = stage_devices(plan.stages, devices)
-    programs = {
-        (stage, phase): StageProgram(module, files.stages[stage].axes, places[stage])
-        for stage, phase, module in files.modules()
-    }
     replaced = _replaced(files)
     inputs = random_inputs(
         _with_categories(files, rows["parameters"]),
@@ -59,8 +52,8 @@ def run_stages(
         ranges=index_ranges(_whole(program)),
         carried={rows["parameters"][number]["name"] for number in replaced.values()},
     )
-    got = StageStep(files, programs, inputs, rows["outputs"]).run()
-    numerics = _numerics(program, rows, inputs, got, replaced, places[0][0])
+    places = runtime.places
+    numerics = _numerics(program, rows, inputs, runtime, replaced, places[0][0])
     own_bits = plan.as_dict()["options"].get("micro_batch_rng") == "independent"
     if own_bits and numerics.outcome == FAILED:
         why = (
@@ -71,16 +64,55 @@ def run_stages(
     found = [numerics]
 
     seconds: dict[tuple[int, str], list[float]] = defaultdict(list)
-    for _ in range(repeats):
-        step = StageStep(files, programs, inputs, rows["outputs"])
-        step.run()
-        for key, times in step.seconds.items():
-            seconds[key] += times
-    found += _stage_rows(plan, files, places, seconds)
+    ran: list[Ran] = []
+    for _ in range(max(repeats, trace is not None)):
+        timeline = Timeline()
+        jax.block_until_ready(runtime.run(inputs, timeline))
+        ran = timeline.ran()
+        for one in ran:
+            seconds[one.task.stage, one.phase].append(one.end - one.start)
+    found += _stage_rows(plan, files, places, seconds if repeats else {})
+    if repeats:
+        found.append(_step_row(runtime, ran))
+    if trace is not None:
+        text = json.dumps(trace_of(runtime.planned, ran, _groups(plan)))
+        _outputs.write_file(trace, text.encode())
     count = len({device.id for place in places for device in place})
     first = places[0][0]
     kind = "host devices" if first.platform == "cpu" else first.device_kind
     return Report(repr(plan).strip("<>"), f"{count} x {kind}, jax {jax.__version__}", found)
+
+
+def _groups(plan: Plan) -> int:
+    return len(plan.stages) // plan.summary["chunks"]
+
+
+def _step_row(runtime: Runtime, ran: Sequence[Ran]) -> Check:
+    """The step from its first phase to the end of its last, and whether phases kept their order."""
+    planned = max(task.end for task in runtime.planned)
+    measured = max(one.end for one in ran) - min(one.start for one in ran)
+    by_devices: dict[tuple[int, ...], list[tuple[int, str, int | None]]] = defaultdict(list)
+    for one in ran:
+        task = one.task
+        by_devices[one.devices].append((task.stage, one.phase, task.micro_batch))
+    dispatched = [
+        (task.stage, phase, task.micro_batch)
+        for task in runtime.order
+        for phase in runtime.phases_of(task)
+    ]
+    kept = all(
+        order == [phase for phase in dispatched if phase in set(order)]
+        for order in by_devices.values()
+    )
+    return Check(
+        "schedule",
+        PASSED if kept else FAILED,
+        seconds_text(planned),
+        seconds_text(measured),
+        "phases ran in the planned order" if kept else "phases ran in another order than planned",
+        [],
+        {"planned": planned, "measured": measured},
+    )
 
 
 def _with_categories(
@@ -113,37 +145,55 @@ def _numerics(
     program: Program,
     rows: Mapping[str, Sequence[dict[str, Any]]],
     inputs: Sequence[np.ndarray],
-    got: Sequence[np.ndarray],
+    runtime: Runtime,
     replaced: Mapping[int, int],
     device: Any,
 ) -> Check:
+    """The largest errors of a few steps.
+
+    Every step is compared with the whole program's on the same inputs, those that the pipeline's
+    step before gave: so the tolerance is that of one step, and state goes from step to step as it
+    does in training.
+    """
     whole = _module_function(_whole(program), _shapes(rows["parameters"]), _shapes(rows["outputs"]))
     single = jax.jit(whole)
-    try:
-        expected = _on_one_device(single, inputs, device)
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        return Check("numerics", SHOWN, "", "", "not judged: one device has not the memory")
-    found = [
-        checks.output_error(array, wanted, inputs[replaced[number]] if number in replaced else None)
-        for number, (array, wanted) in enumerate(zip(got, expected))
-    ]
-    names = [row["name"] for row in rows["outputs"]]
     narrowest = narrowest_type(program)
+    numbers = [replaced.get(number) for number in range(len(rows["outputs"]))]
+    names = [row["name"] for row in rows["outputs"]]
+    worst = [0.0] * len(names)
     noise: list[float] = []
-    if not checks.is_near(found, narrowest):
-        numbers = [replaced.get(number) for number in range(len(expected))]
-        noise = roundoff(
-            lambda arrays: _on_one_device(single, arrays, device), inputs, expected, numbers
-        )
+    undefined: list[str] = []
+    finite = 1.0
+    state: list[Any] = list(inputs)
+    for _ in range(STEPS if replaced else 1):
+        at = [np.asarray(array) for array in state]
+        got = runtime.run(state)
+        for number, parameter in replaced.items():
+            state[parameter] = got[number]
+        try:
+            expected = _on_one_device(single, at, device)
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            return Check("numerics", SHOWN, "", "", "not judged: one device has not the memory")
+        found = [
+            checks.output_error(np.asarray(array), wanted, None if base is None else at[base])
+            for array, wanted, base in zip(got, expected, numbers)
+        ]
+        worst = [max(pair) for pair in zip(worst, found)]
+        if not checks.is_near(found, narrowest):
+            moved = roundoff(
+                lambda arrays: _on_one_device(single, arrays, device), at, expected, numbers
+            )
+            noise = [max(pair) for pair in zip(noise or moved, moved)]
+        finite = min(finite, checks.finite_share(expected))
+        undefined += [
+            name
+            for name, array in zip(names, expected)
+            if checks.has_nan(array) and name not in undefined
+        ]
     return checks.check_numerics(
-        names,
-        found,
-        checks.finite_share(expected),
-        narrowest,
-        roundoff=noise,
-        undefined=[name for name, array in zip(names, expected) if checks.has_nan(array)],
+        names, worst, finite, narrowest, roundoff=noise, undefined=undefined
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -21,9 +21,10 @@ from meshwright.verify.stage_files import Module, Value, read_file
 
 
 class StageProgram:
-    """Runs a module on arrays of the host, sharded over `devices` as its annotations say.
+    """A module, sharded over `devices` as its annotations say; with one device these are dropped.
 
-    With one device the annotations are dropped.
+    `inputs`, `outputs`: with shape and dtype; `in_shardings`, `out_shardings`: theirs on the devices,
+    which may be another process's.
     """
 
     def __init__(
@@ -32,26 +33,23 @@ class StageProgram:
         self.module = module
         contents = read_file(module.path)
         try:
-            proto = _library.program_proto(contents)
+            self._proto = _library.program_proto(contents)
         except errors.InvalidArgumentError as error:
             raise errors.InvalidArgumentError(f"{module.path}: {error}") from None
-        sharded = len(devices) > 1
-        cut = axes if sharded else []
+        self._axes = axes if len(devices) > 1 else []
         mesh = Mesh(
-            np.array(devices).reshape([size for _, size in cut] or [1]),
-            [name for name, _ in cut] or ["one"],
+            np.array(devices).reshape([size for _, size in self._axes] or [1]),
+            [name for name, _ in self._axes] or ["one"],
         )
         with make_ir_context():
-            parsed = ir.Module.parse(hlo_to_stablehlo(proto))  # holds what `main` points to
+            parsed = ir.Module.parse(hlo_to_stablehlo(self._proto))  # holds what `main` points to
             main = _main(parsed)
             self.inputs = [_shape(type) for type in main.type.inputs]
             self.outputs = [_shape(type) for type in main.type.results]
-            self._shardings = [
-                NamedSharding(mesh, spec) for spec in _specs(main, "arg_attrs", self.inputs, cut)
-            ]
-            results = [
-                NamedSharding(mesh, spec) for spec in _specs(main, "res_attrs", self.outputs, cut)
-            ]
+            self.in_shardings, self.out_shardings = (
+                [NamedSharding(mesh, spec) for spec in _specs(main, key, shapes, self._axes)]
+                for key, shapes in (("arg_attrs", self.inputs), ("res_attrs", self.outputs))
+            )
         for kind, values, shapes in (
             ("inputs", module.inputs, self.inputs),
             ("outputs", module.outputs, self.outputs),
@@ -62,20 +60,32 @@ class StageProgram:
                 )
             for value, shape in zip(values, shapes):
                 _check_dimensions(module, value, len(shape.shape))
-        function = _module_function(from_hlo(proto, cut), self.inputs, self.outputs)
+
+    def compile(
+        self, kept: Sequence[int], summed: Sequence[int] = (), donated: Sequence[int] = ()
+    ) -> Callable[..., tuple[Sequence[Any], Sequence[Any]]]:
+        """The executable: from totals and inputs to the outputs `kept` and new totals.
+
+        Args:
+          summed: outputs that are added to totals, which are donated.
+          donated: inputs.
+        """
+        function = _module_function(from_hlo(self._proto, self._axes), self.inputs, self.outputs)
+
+        def phase(totals: Sequence[Any], *inputs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+            outputs = function(*inputs)
+            added = [total + outputs[number] for total, number in zip(totals, summed)]
+            return [outputs[number] for number in kept], added
+
+        sums = [self.out_shardings[number] for number in summed]
         jitted = jax.jit(
-            function,
-            in_shardings=tuple(self._shardings),
-            out_shardings=results,
+            phase,
+            in_shardings=(sums, *self.in_shardings),
+            out_shardings=([self.out_shardings[number] for number in kept], sums),
+            donate_argnums=(0, *(1 + number for number in donated)),
             keep_unused=True,
         )
-        self._compiled = jitted.lower(*self.inputs).compile()
-
-    def place(self, arrays: Sequence[np.ndarray]) -> Sequence[Any]:
-        return jax.block_until_ready(list(map(jax.device_put, arrays, self._shardings)))
-
-    def run(self, placed: Sequence[Any]) -> Sequence[Any]:
-        return jax.block_until_ready(self._compiled(*placed))
+        return jitted.lower([self.outputs[number] for number in summed], *self.inputs).compile()
 
 
 def stage_devices(

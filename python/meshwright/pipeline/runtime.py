@@ -1,0 +1,397 @@
+"""Drives the modules of a pipeline's stages through one training step.
+
+Every phase of a stage is one executable. Phases are dispatched in the planned order and run as soon
+as their inputs are there: JAX's calls return at once, so stages overlap. What crosses stages leaves
+right after the phase that gives it; sums over micro-batches are added up within the phases.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+
+from meshwright import errors
+from meshwright.pipeline.arrays import StagedArray, part_of
+from meshwright.pipeline.moves import move
+from meshwright.pipeline.order import Task
+from meshwright.pipeline.routes import Port, Result, Routes, Source
+from meshwright.verify.stage_files import StageFiles, Value
+from meshwright.verify.stage_program import StageProgram
+
+_COMBINE = {
+    "sum": jnp.add,
+    "product": jnp.multiply,
+    "max": jnp.maximum,
+    "min": jnp.minimum,
+    "and": jnp.bitwise_and,
+    "or": jnp.bitwise_or,
+}
+
+Module = tuple[int, str]  # stage, phase as the index has it
+Input = tuple[Module, int]  # of a module
+# What the runtime tells of every phase that it has dispatched: the task, its inputs, its outputs.
+Observer = Any
+
+
+class Runtime:
+    """The compiled stages; `run` is one step, from the program's parameters to its outputs.
+
+    Errors: InvalidArgumentError where modules do not fit together, InfeasibleError, which names the
+    stage, where a device has not the memory.
+    """
+
+    def __init__(
+        self,
+        files: StageFiles,
+        places: Sequence[Sequence[Any]],
+        order: Sequence[Task],
+        parameters: Sequence[Mapping[str, Any]],
+        outputs: Sequence[Mapping[str, Any]],
+        donated: Sequence[int] = (),
+    ) -> None:
+        """
+        Args:
+          places: the devices of each stage.
+          order: the phases in the order of their dispatch, updates as one.
+          parameters, outputs: the program's rows, with name and shape.
+          donated: parameters whose arrays a step may overwrite.
+        """
+        self.files = files
+        self.places = places
+        self.planned = order
+        # With what updates do once they have each other's shared values.
+        self.order = [*order, *_after_shared(files)]
+        self._parameters = parameters
+        self._routes = Routes(files, outputs)
+        self.programs = {
+            (stage, phase): StageProgram(module, files.stages[stage].axes, places[stage])
+            for stage, phase, module in files.modules()
+        }
+        self._takers = self._find_takers()
+        self._check_types()
+        self._summed = self._find_summed()
+        self._kept = {
+            module: [
+                port.index
+                for port in self._ports(module)
+                if port in self._takers or port in self._wanted_results()
+            ]
+            for module in self.programs
+        }
+        self._donated = self._find_donated(donated)
+        self._compiled = {module: self._compile(module) for module in self.programs}
+        self._numbers = self._micro_batch_numbers()
+
+    # What is known before anything runs.
+
+    def _ports(self, module: Module) -> Iterator[Port]:
+        for index in range(len(self.programs[module].outputs)):
+            yield Port(*module, index)
+
+    def _sources(self) -> Iterator[tuple[Input, Source]]:
+        for module, sources in self._routes.sources.items():
+            for number, source in enumerate(sources):
+                yield (module, number), source
+
+    def _find_takers(self) -> dict[Port, list[Input]]:
+        """By output the inputs that take it as it is, not its sum."""
+        takers: dict[Port, list[Input]] = defaultdict(list)
+        for taker, source in self._sources():
+            if not source.summed:
+                for port in source.ports:
+                    takers[port].append(taker)
+        return dict(takers)
+
+    def _find_summed(self) -> dict[Module, list[int]]:
+        """By module the outputs that are summed over the micro-batches."""
+        ports = {port for _, source in self._sources() if source.summed for port in source.ports}
+        ports |= {port for result in self._routes.results if result.summed for port in result.ports}
+        summed: dict[Module, list[int]] = {module: [] for module in self.programs}
+        for port in sorted(ports, key=lambda port: (port.stage, port.phase, port.index)):
+            summed[port.module].append(port.index)
+        return summed
+
+    @functools.cache  # noqa: B019  it lives as long as what it belongs to
+    def _wanted_results(self) -> frozenset[Port]:
+        results = (result for result in self._routes.results if not result.summed)
+        return frozenset(port for result in results for port in result.ports)
+
+    def _check_types(self) -> None:
+        for (module, number), source in self._sources():
+            program = self.programs[module]
+            value, expected = program.module.inputs[number], program.inputs[number]
+            for port in source.ports:
+                found = self.programs[port.module].outputs[port.index]
+                if found.shape != expected.shape or found.dtype != expected.dtype:
+                    raise errors.InvalidArgumentError(
+                        f'{program.module.path}: input "{value.name}" is {_type(expected)}, what it '
+                        f"is given is {_type(found)}: the module is of another program or plan"
+                    )
+
+    def _find_donated(self, parameters: Sequence[int]) -> dict[Module, list[int]]:
+        """By module the inputs that it may overwrite: a stage's state, by the last that takes it."""
+        last: dict[tuple[Any, ...], Input] = {}
+        for (module, number), source in self._sources():
+            if source.parameter in parameters:
+                program = self.programs[module]
+                layers = program.module.inputs[number].layers
+                last[module[0], source.parameter, layers] = (module, number)
+        donated: dict[Module, list[int]] = {module: [] for module in self.programs}
+        for module, number in last.values():
+            program = self.programs[module]
+            value = program.module.inputs[number]
+            # An executable that runs several times needs its inputs each time; and only what makes
+            # way for the parameter's new value has a use for its memory.
+            replaces = any(
+                value.parameter == output.parameter and value.layers == output.layers
+                for output in program.module.outputs
+            )
+            if module[1].startswith("update") and replaces:
+                donated[module].append(number)
+        return donated
+
+    def _compile(self, module: Module) -> Any:
+        with _naming(f"stage {module[0]} {module[1]}"):
+            return self.programs[module].compile(
+                self._kept[module], self._summed[module], self._donated[module]
+            )
+
+    def _micro_batch_numbers(self) -> dict[Input, list[Any]]:
+        count = range(self.files.micro_batches)
+        return {
+            taker: [
+                jax.device_put(np.int32(number), self.programs[taker[0]].in_shardings[taker[1]])
+                for number in count
+            ]
+            for taker, source in self._sources()
+            if source.parameter is None and not source.ports
+        }
+
+    def homes(self) -> list[NamedSharding | tuple[int, list[tuple[tuple[int, int], Any]]]]:
+        """By parameter where it lies between steps: a sharding, or a dimension with one for each
+        range of it."""
+        homes: list[Any] = [None] * len(self._parameters)
+        for result in self._routes.results:
+            parameter = self._routes.value(result.ports[0]).parameter
+            if parameter is not None:
+                homes[parameter] = self._placement(result)
+        for (module, number), source in self._sources():
+            if source.parameter is not None and homes[source.parameter] is None:
+                program = self.programs[module]
+                value = program.module.inputs[number]
+                if value.layers is None:
+                    homes[source.parameter] = program.in_shardings[number]
+        return homes
+
+    def result_placements(self) -> list[Any]:
+        """By output where it lies, as `homes` says it."""
+        return [self._placement(result) for result in self._routes.results]
+
+    def _placement(self, result: Result) -> Any:
+        shardings = [self.programs[port.module].out_shardings[port.index] for port in result.ports]
+        if result.bounds:
+            return result.dimension, list(zip(result.bounds, shardings))
+        return shardings[0]
+
+    # One step.
+
+    def phases_of(self, task: Task) -> list[str]:
+        """The modules that a task runs: an update that waits for others comes in two parts."""
+        names = (task.phase, "update-before-shared") if task.phase == "update" else (task.phase,)
+        return [name for name in names if (task.stage, name) in self.programs]
+
+    def run(self, inputs: Sequence[Any], observe: Observer = None) -> list[Any]:
+        """Dispatches a step.
+
+        Args:
+          inputs: the program's parameters: jax.Arrays, StagedArrays, arrays of the host.
+          observe: is called with every phase's task, inputs and outputs.
+
+        Returns:
+          The outputs, which are still being computed.
+        """
+        return _Step(self, inputs, observe).run()
+
+
+class _Step:
+    def __init__(self, runtime: Runtime, inputs: Sequence[Any], observe: Observer) -> None:
+        self._runtime = runtime
+        self._programs = runtime.programs
+        self._micro_batches = runtime.files.micro_batches
+        self._observe = observe
+        self._placed: dict[tuple[Any, ...], Any] = {}
+        self._parameters = {
+            taker: self._parameter(taker, inputs[source.parameter])
+            for taker, source in runtime._sources()
+            if source.parameter is not None
+        }
+        self._placed.clear()
+        self._values: dict[tuple[Input, int | None], dict[Port, Any]] = defaultdict(dict)
+        self._totals = {module: self._zeros(module) for module in self._programs}
+        self._results: dict[Port, list[Any]] = defaultdict(list)
+
+    def run(self) -> list[Any]:
+        for task in self._runtime.order:
+            for phase in self._runtime.phases_of(task):
+                self._dispatch(task, (task.stage, phase))
+        return [self._result(result) for result in self._runtime._routes.results]
+
+    def _dispatch(self, task: Task, module: Module) -> None:
+        runtime = self._runtime
+        arrays = [
+            self._input((module, number), source, task.micro_batch)
+            for number, source in enumerate(runtime._routes.sources[module])
+        ]
+        with _naming(task.name):
+            outputs, totals = runtime._compiled[module](self._totals[module], *arrays)
+        self._totals[module] = totals
+        if self._observe is not None:
+            self._observe(task, module, arrays, [*outputs, *totals])
+        for index, array in zip(runtime._kept[module], outputs):
+            port = Port(*module, index)
+            self._hand_on(port, array, task.micro_batch)
+            if port in runtime._wanted_results():
+                self._results[port].append(array)
+
+    def _hand_on(self, port: Port, array: Any, micro_batch: int | None) -> None:
+        moved: dict[Any, Any] = {}  # several phases of a stage may take it
+        for taker in self._runtime._takers.get(port, ()):
+            module, number = taker
+            update = module[1].startswith("update")
+            if update and micro_batch not in (None, self._micro_batches - 1):
+                continue
+            sharding = self._programs[module].in_shardings[number]
+            if sharding not in moved:
+                moved[sharding] = move(array, sharding)
+            self._values[taker, None if update else micro_batch][port] = moved[sharding]
+
+    def _input(self, taker: Input, source: Source, micro_batch: int | None) -> Any:
+        if source.parameter is not None:
+            placed = self._parameters[taker]
+            return placed[micro_batch] if isinstance(placed, list) else placed
+        if not source.ports:
+            assert micro_batch is not None
+            return self._runtime._numbers[taker][micro_batch]
+        sharding = self._programs[taker[0]].in_shardings[taker[1]]
+        if source.summed:
+            arrays = [move(self._total(port), sharding) for port in source.ports]
+        else:
+            given = self._values.pop((taker, micro_batch))
+            arrays = [given[port] for port in source.ports]
+        return arrays[0] if len(arrays) == 1 else _combined(source.combine, sharding)(arrays)
+
+    def _total(self, port: Port) -> Any:
+        return self._totals[port.module][self._runtime._summed[port.module].index(port.index)]
+
+    def _zeros(self, module: Module) -> Sequence[Any]:
+        program = self._programs[module]
+        summed = self._runtime._summed[module]
+        shapes = [program.outputs[index] for index in summed]
+        shardings = [program.out_shardings[index] for index in summed]
+        key = tuple((like.shape, np.dtype(like.dtype)) for like in shapes)
+        return _zeros(key, tuple(shardings))() if summed else []
+
+    def _parameter(self, taker: Input, leaf: Any) -> Any:
+        """A parameter as a module takes it; of a batch a list, an array for each micro-batch."""
+        module, number = taker
+        program = self._programs[module]
+        value, like = program.module.inputs[number], program.inputs[number]
+        sharding = program.in_shardings[number]
+        cut = value.batch_dimension is not None and not module[1].startswith("update")
+        key = (value.parameter, value.layers, sharding, cut)
+        if key not in self._placed:
+            if value.layer_dimension is not None and value.layers is not None:
+                leaf = part_of(leaf, value.layer_dimension, *value.layers)
+            elif isinstance(leaf, StagedArray):
+                leaf = np.asarray(leaf)
+            array = _put(leaf, sharding)
+            self._placed[key] = array
+            if cut:
+                assert value.batch_dimension is not None
+                cutter = _cutter(value.batch_dimension, self._micro_batches, sharding)
+                self._placed[key] = list(cutter(array))
+            self._check(program, value, like, self._placed[key])
+        return self._placed[key]
+
+    def _check(self, program: StageProgram, value: Value, like: Any, placed: Any) -> None:
+        found = placed[0] if isinstance(placed, list) else placed
+        if found.shape != like.shape or found.dtype != like.dtype:
+            raise errors.InvalidArgumentError(
+                f'{program.module.path}: input "{value.name}" is {_type(like)}, what it is given is '
+                f"{_type(found)}: the module is of another program or plan"
+            )
+
+    def _result(self, result: Result) -> Any:
+        if result.summed:
+            return self._total(result.ports[0])
+        arrays = [self._results[port] for port in result.ports]
+        if result.bounds:
+            assert result.dimension is not None
+            return StagedArray(result.dimension, result.bounds, [given[0] for given in arrays])
+        if result.dimension is not None:
+            port = result.ports[0]
+            sharding = self._programs[port.module].out_shardings[port.index]
+            return _joiner(result.dimension, sharding)(arrays[0])
+        return arrays[0][0]
+
+
+def _after_shared(files: StageFiles) -> list[Task]:
+    return [
+        Task(number, "update-after-shared", None, float("inf"), float("inf"))
+        for number, stage in enumerate(files.stages)
+        if "update-after-shared" in stage.modules
+    ]
+
+
+def _put(leaf: Any, sharding: NamedSharding) -> Any:
+    return move(leaf, sharding) if isinstance(leaf, jax.Array) else jax.device_put(leaf, sharding)
+
+
+@functools.lru_cache(4096)
+def _zeros(shapes: tuple[Any, ...], shardings: tuple[NamedSharding, ...]) -> Any:
+    def make() -> list[Any]:
+        return [jnp.zeros(shape, dtype) for shape, dtype in shapes]
+
+    return jax.jit(make, out_shardings=list(shardings))
+
+
+@functools.lru_cache(4096)
+def _combined(how: str, sharding: NamedSharding) -> Any:
+    return jax.jit(lambda arrays: functools.reduce(_COMBINE[how], arrays), out_shardings=sharding)
+
+
+@functools.lru_cache(4096)
+def _cutter(dimension: int, count: int, sharding: NamedSharding) -> Any:
+    return jax.jit(
+        lambda array: jnp.split(array, count, dimension), out_shardings=[sharding] * count
+    )
+
+
+@functools.lru_cache(4096)
+def _joiner(dimension: int, sharding: NamedSharding) -> Any:
+    return jax.jit(lambda arrays: jnp.concatenate(arrays, dimension), out_shardings=sharding)
+
+
+@contextlib.contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Names what is out of memory within it."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise errors.InfeasibleError(
+            f"{where}: a device has not the memory: {errors.one_line(error)}"
+        ) from error
+
+
+def _type(value: Any) -> str:
+    return f"{value.dtype}{list(value.shape)}"

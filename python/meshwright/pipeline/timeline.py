@@ -1,0 +1,110 @@
+"""When the phases of a step ran, beside when they were planned to."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from meshwright.pipeline.order import Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Ran:
+    """A phase that ran; seconds since the timeline was made."""
+
+    task: Task
+    phase: str  # as the index has it
+    devices: tuple[int, ...]  # numbers, JAX's
+    start: float
+    end: float
+
+
+class Timeline:
+    """Observes a runtime's step. For each set of devices a thread waits for phase after phase.
+
+    A phase has started when its inputs are there and the one before it on the same devices has
+    ended; what transfers take between is in neither. Waiting does not hold up what runs.
+    """
+
+    def __init__(self) -> None:
+        self._begin = time.perf_counter()
+        self._queues: dict[tuple[int, ...], queue.SimpleQueue[Any]] = {}
+        self._threads: list[threading.Thread] = []
+        self._ran: list[Ran] = []
+
+    def __call__(
+        self, task: Task, module: tuple[int, str], inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        if not outputs:
+            return
+        devices = tuple(sorted(device.id for device in outputs[0].sharding.device_set))
+        if devices not in self._queues:
+            self._queues[devices] = queue.SimpleQueue()
+            thread = threading.Thread(target=self._watch, args=(devices,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._queues[devices].put((task, module[1], inputs, outputs))
+
+    def ran(self) -> list[Ran]:
+        """Waits for the end of all phases; by start."""
+        for waiting in self._queues.values():
+            waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+        return sorted(self._ran, key=lambda ran: ran.start)
+
+    def _watch(self, devices: tuple[int, ...]) -> None:
+        before = 0.0
+        while (given := self._queues[devices].get()) is not None:
+            task, phase, inputs, outputs = given
+            ready = self._wait(inputs)
+            end = self._wait(outputs)
+            self._ran.append(Ran(task, phase, devices, max(before, ready), end))
+            before = end
+
+    def _wait(self, arrays: Sequence[Any]) -> float:
+        for array in arrays:
+            try:
+                jax.block_until_ready(array)
+            except RuntimeError:
+                if not array.is_deleted():  # what a later phase overwrites was there before
+                    raise
+        return time.perf_counter() - self._begin
+
+
+def trace_of(order: Sequence[Task], ran: Sequence[Ran], groups: int) -> dict[str, Any]:
+    """The planned schedule and the measured one in the Trace Event Format, for Perfetto.
+
+    `pid` 1 has what was planned and 2 what ran, each with a row (`tid`, from 1) for each group of
+    devices. Times are microseconds from the step's begin; the measured ones begin with the first phase.
+    """
+    first = min((one.start for one in ran), default=0.0)
+    events: list[dict[str, Any]] = []
+    for pid, name in ((1, "planned"), (2, "measured")):
+        events.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}})
+        for group in range(groups):
+            row = {"pid": pid, "tid": 1 + group, "args": {"name": f"group {group}"}}
+            events.append({"name": "thread_name", "ph": "M", **row})
+    rows = [(1, task, task.phase, task.start, task.end) for task in order]
+    rows += [(2, one.task, one.phase, one.start - first, one.end - first) for one in ran]
+    for pid, task, phase, start, end in rows:
+        number = "" if task.micro_batch is None else f" {task.micro_batch}"
+        events.append(
+            {
+                "name": f"{phase}{number} s{task.stage}",
+                "cat": task.phase,
+                "ph": "X",
+                "pid": pid,
+                "tid": 1 + task.stage % groups,
+                "ts": 1e6 * start,
+                "dur": 1e6 * (end - start),
+                "args": {"stage": task.stage, "micro_batch": task.micro_batch},
+            }
+        )
+    return {"traceEvents": events, "displayTimeUnit": "ms"}

@@ -1,0 +1,143 @@
+"""Training steps, plans and schedules for tests of pipelines that run."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import models
+import numpy as np
+
+
+def gpt(generator, layers=4, h=16, heads=2, vocab=32, length=8, batch=8):
+    """Unrolled layers, gradients clipped by their global norm."""
+    params = models._weights(
+        generator,
+        {
+            "embed": (vocab, h),
+            "layers": [
+                {"up": (h, 2 * h), "down": (2 * h, h), **models._attention_shapes(h, h)}
+                for _ in range(layers)
+            ],
+            "head": (h, vocab),
+        },
+    )
+
+    def loss(params, text, labels):
+        x = params["embed"][text]
+        for w in params["layers"]:
+            x = x + models.attention(w, models.norm(x, w["n1"]), heads, heads)
+            x = x + jax.nn.gelu(models.norm(x, w["n2"]) @ w["up"]) @ w["down"]
+        return models.cross_entropy(x @ params["head"], labels)
+
+    def step(params, text, labels):
+        value, grads = jax.value_and_grad(loss)(params, text, labels)
+        norm = jnp.sqrt(sum((g * g).sum() for g in jax.tree.leaves(grads)))
+        scale = 0.1 / jnp.maximum(norm, 0.1)
+        return jax.tree.map(lambda p, g: p - scale * g, params, grads), (value, norm)
+
+    text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
+    return step, (params, text, labels)
+
+
+def llama(generator, layers=4):
+    """Layers in a loop, recomputed in the backward pass; Adam."""
+    h, vocab, batch, length = 16, 32, 8, 8
+    stack = {"up": (layers, h, 2 * h), "down": (layers, 2 * h, h)}
+    params = models._weights(
+        generator, {"embed": (vocab, h), "stack": stack, "head": (h, vocab)}
+    )
+
+    def loss(params, text, labels):
+        @jax.checkpoint
+        def layer(x, w):
+            return x + jax.nn.silu(x @ w["up"]) @ w["down"], None
+
+        x, _ = jax.lax.scan(layer, params["embed"][text], params["stack"])
+        return models.cross_entropy(x @ params["head"], labels)
+
+    text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
+    return models.adam(loss), (models._state(generator, params), text, labels)
+
+
+def moe(generator, layers=2):
+    """Experts, and one matrix for embedding and head, which are in different stages."""
+    h, vocab, batch, length, experts = 16, 32, 8, 8, 2
+    shapes = {"gate": (h, experts), "up": (experts, h, 2 * h), "down": (experts, 2 * h, h)}
+    params = models._weights(
+        generator, {"embed": (vocab, h), "layers": [shapes for _ in range(layers)]}
+    )
+
+    def loss(params, text, labels):
+        x = params["embed"][text]
+        for w in params["layers"]:
+            gates = jax.nn.softmax(x @ w["gate"], -1)
+            hidden = jax.nn.gelu(jnp.einsum("bsh,ehf->bsef", x, w["up"]))
+            x = x + jnp.einsum("bsef,efh,bse->bsh", hidden, w["down"], gates)
+        return models.cross_entropy(x @ params["embed"].T, labels)
+
+    text, labels = generator.integers(0, vocab, (2, batch, length), np.int32)
+    return models.adam(loss), (models._state(generator, params), text, labels)
+
+
+def wide_resnet(generator, blocks=4):
+    """Convolutions; the samples' predictions are results too."""
+    channels, batch, image, classes = 8, 8, 8, 4
+    convolutions = [{"a": (3, 3, channels, channels)} for _ in range(blocks)]
+    params = models._weights(
+        generator,
+        {"stem": (3, 3, 3, channels), "blocks": convolutions, "head": (channels, classes)},
+    )
+
+    def convolve(x, w):
+        return jax.lax.conv_general_dilated(
+            x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+
+    def loss(params, images, labels):
+        x = convolve(images, params["stem"])
+        for w in params["blocks"]:
+            x = x + jax.nn.relu(convolve(x, w["a"]))
+        logits = x.mean((1, 2)) @ params["head"]
+        return models.cross_entropy(logits, labels), logits
+
+    def step(params, images, labels):
+        (value, logits), grads = jax.value_and_grad(loss, has_aux=True)(params, images, labels)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), (value, logits)
+
+    images = generator.standard_normal((batch, image, image, 3)).astype(np.float32)
+    labels = generator.integers(0, classes, (batch,), np.int32)
+    return step, (params, images, labels)
+
+
+MODELS = {"gpt": gpt, "llama": llama, "moe": moe, "wide_resnet": wide_resnet}
+
+
+class Kind(NamedTuple):
+    """A way to run: options of the planner, and sizes of models that need others."""
+
+    options: dict
+    sizes: dict = {}
+
+
+# Stages of three layers and of five, and of other meshes, are what planning comes to on such clusters.
+KINDS = {
+    "1f1b": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "1f1b"}),
+    "gpipe": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "gpipe"}),
+    "zb-h1": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "zb-h1"}),
+    "interleaved": Kind(
+        {"cluster": "2xh100-sxm", "pipeline": 4, "schedule": "interleaved", "micro_batches": 4}
+    ),
+    "uneven": Kind({"cluster": "3xh100-sxm", "pipeline": 3}),
+    "meshes": Kind({"cluster": "2xh100-sxm+1xa100-40g", "pipeline": 2}),
+}
+
+
+def planned(model, kind, folder, **sizes):
+    """The function, its arguments, and a plan whose stages are in `folder`."""
+    import meshwright as mw
+
+    fn, arguments = MODELS[model](np.random.default_rng(0), **{**KINDS[kind].sizes, **sizes})
+    step = jax.jit(fn, donate_argnums=0)
+    options = {"micro_batches": 2, **KINDS[kind].options}
+    plan = mw.plan(step, *arguments, emit=folder, **options)
+    return step, arguments, plan
