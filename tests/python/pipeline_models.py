@@ -43,9 +43,7 @@ def llama(generator, layers=4):
     """Layers in a loop, recomputed in the backward pass; Adam."""
     h, vocab, batch, length = 16, 32, 8, 8
     stack = {"up": (layers, h, 2 * h), "down": (layers, 2 * h, h)}
-    params = models._weights(
-        generator, {"embed": (vocab, h), "stack": stack, "head": (h, vocab)}
-    )
+    params = models._weights(generator, {"embed": (vocab, h), "stack": stack, "head": (h, vocab)})
 
     def loss(params, text, labels):
         @jax.checkpoint
@@ -79,10 +77,10 @@ def moe(generator, layers=2):
     return models.adam(loss), (models._state(generator, params), text, labels)
 
 
-def wide_resnet(generator, blocks=4):
+def wide_resnet(generator, layers=4):
     """Convolutions; the samples' predictions are results too."""
     channels, batch, image, classes = 8, 8, 8, 4
-    convolutions = [{"a": (3, 3, channels, channels)} for _ in range(blocks)]
+    convolutions = [{"a": (3, 3, channels, channels)} for _ in range(layers)]
     params = models._weights(
         generator,
         {"stem": (3, 3, 3, channels), "blocks": convolutions, "head": (channels, classes)},
@@ -119,15 +117,16 @@ class Kind(NamedTuple):
     sizes: dict = {}
 
 
-# Stages of three layers and of five, and of other meshes, are what planning comes to on such clusters.
 KINDS = {
     "1f1b": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "1f1b"}),
     "gpipe": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "gpipe"}),
     "zb-h1": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "zb-h1"}),
     "interleaved": Kind(
-        {"cluster": "2xh100-sxm", "pipeline": 4, "schedule": "interleaved", "micro_batches": 4}
+        {"cluster": "2xh100-sxm", "pipeline": 4, "schedule": "interleaved", "chunks": 2}
     ),
-    "uneven": Kind({"cluster": "3xh100-sxm", "pipeline": 3}),
+    # As many layers, with embedding and head, as two stages do not divide.
+    "uneven": Kind({"cluster": "2xh100-sxm", "pipeline": 2}, {"layers": 3}),
+    # Nodes of two devices and of one: stages have a mesh each.
     "meshes": Kind({"cluster": "2xh100-sxm+1xa100-40g", "pipeline": 2}),
 }
 
@@ -141,3 +140,44 @@ def planned(model, kind, folder, **sizes):
     options = {"micro_batches": 2, **KINDS[kind].options}
     plan = mw.plan(step, *arguments, emit=folder, **options)
     return step, arguments, plan
+
+
+class Checked:
+    """The unsharded step beside the pipeline, from the same state."""
+
+    def __init__(self, step, arguments):
+        self.state = jax.tree.map(
+            np.array, arguments[0]
+        )  # what is donated are the pipeline's arrays
+        self._step = jax.jit(step.__wrapped__)
+        self._expected = self.state
+        self._batch = arguments[1:]
+        self.error = 0.0
+
+    def compare(self, state, results):
+        """Holds what this process has of both against the next unsharded step."""
+        self._expected, expected = self._step(self._expected, *self._batch)
+        got = jax.tree.leaves((state, results))
+        wanted = jax.tree.leaves((self._expected, expected))
+        assert jax.tree.structure((state, results)) == jax.tree.structure(
+            (self._expected, expected)
+        )
+        for array, other in zip(got, wanted):
+            assert (array.shape, array.dtype) == (other.shape, other.dtype)
+            self.error = max(self.error, _difference(array, np.asarray(other, np.float64)))
+
+
+def _difference(array, wanted):
+    """Of the parts of an array that are here."""
+    if hasattr(array, "bounds"):
+        differences = [0.0]
+        for (begin, end), part in zip(array.bounds, array.parts):
+            where = [slice(None)] * wanted.ndim
+            where[array.dimension] = slice(begin, end)
+            differences.append(_difference(part, wanted[tuple(where)]))
+        return max(differences)
+    differences = [
+        np.abs(np.asarray(shard.data, np.float64) - wanted[shard.index]).max(initial=0.0)
+        for shard in array.addressable_shards
+    ]
+    return max(differences, default=0.0)

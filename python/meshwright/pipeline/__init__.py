@@ -14,6 +14,7 @@ from meshwright._lowering import _like, _raw
 from meshwright.document import Plan
 from meshwright.pipeline.arrays import StagedArray
 from meshwright.pipeline.order import planned_order
+from meshwright.pipeline.processes import check_alike, facts, watch
 from meshwright.pipeline.runtime import Observer, Runtime
 from meshwright.program import Program
 from meshwright.verify.stage_files import check_plan, check_program, read_stage_files
@@ -70,7 +71,9 @@ class Pipeline(Called):
         self.program = program
         kept = program.signature.kept
         donated = [number for number, leaf in enumerate(kept) if leaf in program.signature.donated]
+        check_alike(facts(plan, program.contents, stages))
         self.runtime = load_runtime(plan, program.contents, stages, devices, donated)
+        watch(_stages_by_process(self.runtime.places))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.observed(None, *args, **kwargs)
@@ -105,3 +108,15 @@ class Pipeline(Called):
         if isinstance(leaf, jax.Array):
             return _raw(leaf)
         return host_array(name, leaf, like.dtype)
+
+
+def _stages_by_process(places: Sequence[Sequence[Any]]) -> dict[int, str]:
+    """For each process its stages, as text."""
+    stages: dict[int, list[str]] = {}
+    for number, devices in enumerate(places):
+        for process in {device.process_index for device in devices}:
+            stages.setdefault(process, []).append(str(number))
+    return {
+        process: f"stage{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
+        for process, numbers in stages.items()
+    }

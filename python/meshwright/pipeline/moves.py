@@ -18,23 +18,149 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 
 def move(array: jax.Array, target: NamedSharding) -> jax.Array:
-    """The array in the sharding `target`, asynchronously; itself if it has it already."""
+    """The array in the sharding `target`, asynchronously; itself if it has it already.
+
+    Every process that has devices of either side calls it, all in the same order; any other may, and
+    gets an array of which it has nothing, as a sender does.
+    """
     source = array.sharding
     if source == target or source.is_equivalent_to(target, array.ndim):
         return array
     if not isinstance(source, NamedSharding):  # of one device, as ordinary arrays have
-        return jax.device_put(array, target)
+        return put(array, target)
     before, after = _common(array.shape, source, target)
     array = _reshard(array, before)
-    array = jax.device_put(array, after)
+    if _devices(before) != _devices(after):
+        if len(_processes(before) | _processes(after)) == 1:
+            array = jax.device_put(array, after) if is_here(after) else absent(array, after)
+        else:
+            array = _across_processes(array, after)
     return _reshard(array, target)
+
+
+def put(leaf: Any, target: NamedSharding) -> jax.Array:
+    """An array that every process has, or that lies elsewhere, in the sharding `target`."""
+    if isinstance(leaf, jax.Array):
+        if isinstance(leaf.sharding, NamedSharding) or leaf.sharding == target:
+            return move(leaf, target)
+        if target.is_fully_addressable:
+            return jax.device_put(leaf, target)
+        leaf = np.asarray(leaf)
+    if target.is_fully_addressable:
+        return jax.device_put(leaf, target)
+    return jax.make_array_from_callback(
+        leaf.shape, target, lambda where: leaf[where], dtype=leaf.dtype
+    )
+
+
+def is_here(sharding: NamedSharding) -> bool:
+    """Whether this process has some of its devices."""
+    return jax.process_index() in _processes(sharding)
+
+
+def absent(like: Any, sharding: NamedSharding) -> jax.Array:
+    """An array with `like`'s shape and dtype of which this process has nothing."""
+    return jax.make_array_from_single_device_arrays(like.shape, sharding, [], dtype=like.dtype)
+
+
+def everywhere(array: jax.Array) -> jax.Array:
+    """The array on one device of every process, so that each can read it."""
+    first = {device.process_index: device for device in reversed(jax.devices())}
+    devices = [first[process] for process in sorted(first)]
+    copies = [
+        move(array, NamedSharding(Mesh(np.array([device]), ("one",)), PartitionSpec()))
+        for device in devices
+    ]
+    mine = [copy.addressable_data(0) for copy in copies if is_here(copy.sharding)]
+    replicated = NamedSharding(Mesh(np.array(devices), ("process",)), PartitionSpec())
+    return jax.make_array_from_single_device_arrays(array.shape, replicated, mine)
+
+
+# Between processes arrays go by collectives over a joint mesh of one sender and one receiver for
+# each shard. JAX's other means, device_put from process to process, needs its transfer server
+# (jax_cross_host_transfer_socket_address), which hangs on the CPU backend of JAX 0.10; collectives
+# work wherever training on several processes does.
+
+
+def _across_processes(array: jax.Array, target: NamedSharding) -> jax.Array:
+    """`target` has the shards that the array has."""
+    received: dict[Any, jax.Array] = {}
+    sent = {shard.device: shard.data for shard in array.addressable_shards}
+    part = array.sharding.shard_shape(array.shape)
+    for senders, receivers in _rounds(array.shape, array.sharding, target):
+        mine = {
+            device: sent[device] if device in sent else _blank(part, array.dtype, device)
+            for device in (*senders, *receivers)
+            if device.process_index == jax.process_index()
+        }
+        if not mine:
+            continue
+        exchange, joint, shape = _exchange(part, senders, receivers)
+        blocks = [data if part else data.reshape(1) for data in mine.values()]
+        moved = exchange(jax.make_array_from_single_device_arrays(shape, joint, blocks))
+        for shard in moved.addressable_shards:
+            if shard.device in receivers:
+                received[shard.device] = shard.data if part else shard.data.reshape(())
+    order = [device for device in _devices(target) if device in received]
+    return jax.make_array_from_single_device_arrays(
+        array.shape, target, [received[device] for device in order], dtype=array.dtype
+    )
+
+
+@functools.lru_cache(4096)
+def _rounds(
+    shape: tuple[int, ...], source: NamedSharding, target: NamedSharding
+) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Senders and receivers, a device once each in a round."""
+    having: dict[str, list[Any]] = {}
+    for device, index in source.devices_indices_map(shape).items():
+        having.setdefault(str(index), []).append(device)
+    rounds: list[dict[Any, Any]] = []  # receiver by sender
+    turns: dict[str, int] = {}
+    for device, index in target.devices_indices_map(shape).items():
+        key = str(index)
+        turn = turns[key] = turns.get(key, -1) + 1
+        sender = having[key][turn % len(having[key])]
+        number = turn // len(having[key])
+        if number == len(rounds):
+            rounds.append({})
+        rounds[number][sender] = device
+    return [(tuple(one), tuple(one.values())) for one in rounds]
+
+
+@functools.lru_cache(4096)
+def _exchange(
+    part: tuple[int, ...], senders: tuple[Any, ...], receivers: tuple[Any, ...]
+) -> tuple[Any, NamedSharding, tuple[int, ...]]:
+    """What sends an array of `part`'s shape from each sender to its receiver."""
+    mesh = Mesh(np.array([senders, receivers]), ("side", "pair"))
+    spec = PartitionSpec(("side", "pair"))
+    block = part or (1,)
+    shape = (block[0] * 2 * len(senders), *block[1:])
+    send = jax.shard_map(
+        lambda data: jax.lax.ppermute(data, "side", [(0, 1)]),
+        mesh=mesh,
+        in_specs=spec,
+        out_specs=spec,
+    )
+    return jax.jit(send), NamedSharding(mesh, spec), shape
+
+
+@functools.lru_cache(256)
+def _blank(part: tuple[int, ...], dtype: Any, device: Any) -> jax.Array:
+    """What a receiver brings along."""
+    return jax.device_put(np.zeros(part, dtype), device)
+
+
+def _processes(sharding: NamedSharding) -> set[int]:
+    return {device.process_index for device in _devices(sharding)}
 
 
 def _reshard(array: jax.Array, target: NamedSharding) -> jax.Array:
     """On the devices that the array is on."""
     if array.sharding.is_equivalent_to(target, array.ndim):
         return array
-    return _identity(target)(array)
+    return _identity(target)(array) if is_here(target) else absent(array, target)
 
 
 @functools.cache
@@ -50,7 +176,7 @@ def _common(
     if _devices(source) == _devices(target):
         return target, target
     sent, wanted = _tiles(shape, source), _tiles(shape, target)
-    if all(tiles in (1, other) for tiles, other in zip(wanted, sent)) and wanted == sent:
+    if wanted == sent:
         return source, target
     after = _tiled(target, sent)
     if after is not None:

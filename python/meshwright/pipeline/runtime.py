@@ -20,7 +20,7 @@ from jax.sharding import NamedSharding
 
 from meshwright import errors
 from meshwright.pipeline.arrays import StagedArray, part_of
-from meshwright.pipeline.moves import move
+from meshwright.pipeline.moves import absent, everywhere, is_here, move, put
 from meshwright.pipeline.order import Task
 from meshwright.pipeline.routes import Port, Result, Routes, Source
 from meshwright.verify.stage_files import StageFiles, Value
@@ -87,7 +87,15 @@ class Runtime:
             for module in self.programs
         }
         self._donated = self._find_donated(donated)
-        self._compiled = {module: self._compile(module) for module in self.programs}
+        # Those of which this process has devices.
+        self.here = {
+            module
+            for module in self.programs
+            if any(device.process_index == jax.process_index() for device in places[module[0]])
+        }
+        self._compiled = {
+            module: self._compile(module) for module in self.programs if module in self.here
+        }
         self._numbers = self._micro_batch_numbers()
 
     # What is known before anything runs.
@@ -168,7 +176,7 @@ class Runtime:
         count = range(self.files.micro_batches)
         return {
             taker: [
-                jax.device_put(np.int32(number), self.programs[taker[0]].in_shardings[taker[1]])
+                put(np.asarray(number, np.int32), self.programs[taker[0]].in_shardings[taker[1]])
                 for number in count
             ]
             for taker, source in self._sources()
@@ -242,7 +250,13 @@ class _Step:
         for task in self._runtime.order:
             for phase in self._runtime.phases_of(task):
                 self._dispatch(task, (task.stage, phase))
-        return [self._result(result) for result in self._runtime._routes.results]
+        return [self._readable(result) for result in self._runtime._routes.results]
+
+    def _readable(self, result: Result) -> Any:
+        """What the program gives; scalars that are no state in all processes, as they are printed."""
+        array = self._result(result)
+        state = self._runtime._routes.value(result.ports[0]).parameter is not None
+        return array if state or array.ndim or jax.process_count() == 1 else everywhere(array)
 
     def _dispatch(self, task: Task, module: Module) -> None:
         runtime = self._runtime
@@ -250,11 +264,14 @@ class _Step:
             self._input((module, number), source, task.micro_batch)
             for number, source in enumerate(runtime._routes.sources[module])
         ]
-        with _naming(task.name):
-            outputs, totals = runtime._compiled[module](self._totals[module], *arrays)
-        self._totals[module] = totals
-        if self._observe is not None:
-            self._observe(task, module, arrays, [*outputs, *totals])
+        if module in runtime.here:
+            with _naming(task.name):
+                outputs, totals = runtime._compiled[module](self._totals[module], *arrays)
+            self._totals[module] = totals
+            if self._observe is not None:
+                self._observe(task, module, arrays, [*outputs, *totals])
+        else:
+            outputs = self._absent(module, runtime._kept[module])
         for index, array in zip(runtime._kept[module], outputs):
             port = Port(*module, index)
             self._hand_on(port, array, task.micro_batch)
@@ -286,14 +303,23 @@ class _Step:
         else:
             given = self._values.pop((taker, micro_batch))
             arrays = [given[port] for port in source.ports]
-        return arrays[0] if len(arrays) == 1 else _combined(source.combine, sharding)(arrays)
+        if len(arrays) == 1 or not is_here(sharding):
+            return arrays[0]
+        return _combined(source.combine, sharding)(arrays)
 
     def _total(self, port: Port) -> Any:
         return self._totals[port.module][self._runtime._summed[port.module].index(port.index)]
 
+    def _absent(self, module: Module, indices: Sequence[int]) -> list[Any]:
+        """Outputs of a module that other processes run."""
+        program = self._programs[module]
+        return [absent(program.outputs[index], program.out_shardings[index]) for index in indices]
+
     def _zeros(self, module: Module) -> Sequence[Any]:
         program = self._programs[module]
         summed = self._runtime._summed[module]
+        if module not in self._runtime.here:
+            return self._absent(module, summed)
         shapes = [program.outputs[index] for index in summed]
         shardings = [program.out_shardings[index] for index in summed]
         key = tuple((like.shape, np.dtype(like.dtype)) for like in shapes)
@@ -312,12 +338,15 @@ class _Step:
                 leaf = part_of(leaf, value.layer_dimension, *value.layers)
             elif isinstance(leaf, StagedArray):
                 leaf = np.asarray(leaf)
-            array = _put(leaf, sharding)
+            array = put(leaf, sharding)
             self._placed[key] = array
             if cut:
                 assert value.batch_dimension is not None
                 cutter = _cutter(value.batch_dimension, self._micro_batches, sharding)
-                self._placed[key] = list(cutter(array))
+                here = is_here(sharding)
+                self._placed[key] = (
+                    list(cutter(array)) if here else [absent(like, sharding)] * self._micro_batches
+                )
             self._check(program, value, like, self._placed[key])
         return self._placed[key]
 
@@ -339,6 +368,11 @@ class _Step:
         if result.dimension is not None:
             port = result.ports[0]
             sharding = self._programs[port.module].out_shardings[port.index]
+            if not is_here(sharding):
+                whole = list(arrays[0][0].shape)
+                whole[result.dimension] *= self._micro_batches
+                like = jax.ShapeDtypeStruct(whole, arrays[0][0].dtype)
+                return absent(like, sharding)
             return _joiner(result.dimension, sharding)(arrays[0])
         return arrays[0][0]
 
@@ -349,10 +383,6 @@ def _after_shared(files: StageFiles) -> list[Task]:
         for number, stage in enumerate(files.stages)
         if "update-after-shared" in stage.modules
     ]
-
-
-def _put(leaf: Any, sharding: NamedSharding) -> Any:
-    return move(leaf, sharding) if isinstance(leaf, jax.Array) else jax.device_put(leaf, sharding)
 
 
 @functools.lru_cache(4096)

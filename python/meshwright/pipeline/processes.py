@@ -1,0 +1,130 @@
+"""What processes that run one pipeline need to know of each other: that they run the same, and that
+all are alive. Both go through the key-value store of JAX's coordination service.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from meshwright import _library, errors
+from meshwright.document import Plan
+
+# A process that is busy still gives signs of life, by a thread of its own.
+_SIGN_SECONDS = 2.0
+_GONE_SECONDS = 20.0
+_ANSWER_SECONDS = 300.0  # until all processes have lowered and planned
+_numbers = itertools.count()
+_SIGNS = "meshwright/alive/"
+_DONE = "done"
+
+
+def _client() -> Any:
+    from jax._src import distributed  # there is no other way to the store
+
+    return distributed.global_state.client
+
+
+def facts(plan: Plan, contents: bytes, stages: str | os.PathLike[str]) -> dict[str, str]:
+    """What must be alike in all processes, by what it is called."""
+    document = plan.as_dict()
+    document.pop("planning_seconds")
+    modules = hashlib.sha256()
+    for file in sorted(Path(stages).iterdir()):
+        modules.update(file.name.encode() + b"\0" + file.read_bytes())
+    return {
+        "package": f"{_library.version()}, jax {jax.__version__}",
+        "program": hashlib.sha256(contents).hexdigest(),
+        "plan": hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest(),
+        "stages": modules.hexdigest(),
+    }
+
+
+def check_alike(mine: Mapping[str, str]) -> None:
+    """Raises an error in every process if one has other `facts` than the first."""
+    if jax.process_count() == 1:
+        return
+    client, number = _client(), next(_numbers)
+
+    def key(process: int) -> str:
+        return f"meshwright/pipeline/{number}/{process}"
+
+    client.key_value_set(key(jax.process_index()), json.dumps(dict(mine)))
+    timeout = int(1e3 * _ANSWER_SECONDS)
+    found = [
+        json.loads(client.blocking_key_value_get(key(process), timeout))
+        for process in range(jax.process_count())
+    ]
+    for process, theirs in enumerate(found):
+        for what, first in found[0].items():
+            if theirs.get(what) != first:
+                raise errors.InvalidArgumentError(
+                    f"process {process} has another {what} than process 0: {theirs.get(what)} "
+                    f"instead of {first}; start all with the same"
+                )
+
+
+_watching = False
+
+
+def watch(stages: Mapping[int, str]) -> None:
+    """From now on this process ends, with one line that names the other, when one is gone.
+
+    `stages`: by process those it has, for that line. A process is gone that gives no sign of life for
+    20 seconds; JAX's own heartbeats take 100 by default.
+    """
+    global _watching
+    if jax.process_count() == 1 or _watching:
+        return
+    _watching = True
+    ending = threading.Event()
+    thread = threading.Thread(target=_watch, args=(dict(stages), ending), daemon=True)
+    thread.start()
+
+    def end() -> None:
+        ending.set()
+        thread.join()
+
+    atexit.register(end)  # before JAX leaves the coordination service, which it registered earlier
+
+
+def _watch(stages: Mapping[int, str], ending: threading.Event) -> None:
+    client, me = _client(), jax.process_index()
+    others = [process for process in range(jax.process_count()) if process != me]
+    seen: dict[int, tuple[str, float]] = {}
+    for sign in itertools.count():
+        now = time.monotonic()
+        text = _DONE if ending.is_set() else str(sign)
+        try:
+            client.key_value_set(f"{_SIGNS}{me}", text, allow_overwrite=True)
+            signs = dict(client.key_value_dir_get(_SIGNS))
+        except Exception:
+            _end(0, stages, "its coordination service does not answer")
+        if text == _DONE:
+            return
+        for process in others:
+            sign_of = signs.get(f"{_SIGNS}{process}", "")
+            if process not in seen or seen[process][0] != sign_of:
+                seen[process] = sign_of, now
+            elif sign_of != _DONE and now - seen[process][1] > _GONE_SECONDS:
+                _end(process, stages, f"no sign of life for {_GONE_SECONDS:.0f} s")
+        ending.wait(_SIGN_SECONDS)
+
+
+def _end(process: int, stages: Mapping[int, str], why: str) -> None:
+    """Ends this process: whatever it waits for will not come."""
+    what = stages.get(process, "no stage")
+    sys.stderr.write(f"meshwright: process {process} ({what}) is gone: {why}\n")
+    sys.stderr.flush()
+    os._exit(1)

@@ -1,0 +1,40 @@
+"""One process of several that run one pipeline: ADDRESS PROCESSES PROCESS FOLDER MODEL KIND STEPS.
+
+Prints the losses, and the largest difference of its part of the state from the unsharded step's.
+"""
+
+import sys
+
+import jax
+
+ADDRESS, PROCESSES, PROCESS, FOLDER, MODEL, KIND, STEPS = sys.argv[1:]
+if int(PROCESSES) > 1:
+    jax.distributed.initialize(ADDRESS, int(PROCESSES), int(PROCESS))
+
+import pipeline_models
+
+import meshwright as mw
+
+
+def main():
+    step, arguments, plan = pipeline_models.planned(MODEL, KIND, f"{FOLDER}/stages{PROCESS}")
+    if "other" in FOLDER and PROCESS == "1":
+        plan = mw.Plan(plan.to_json().replace('"seed":0', '"seed":1'))
+        plan.stages_folder = f"{FOLDER}/stages{PROCESS}"
+    train = mw.jax.pipeline(step, *arguments, plan=plan)
+    print("compiled", flush=True)
+    checked = pipeline_models.Checked(step, arguments)
+    state = checked.state
+    for number in range(int(STEPS)):
+        state, results = train(state, *arguments[1:])
+        if number < 5:
+            checked.compare(state, results)
+            print("step", number, float(jax.tree.leaves(results)[0]), flush=True)
+    print("error", checked.error, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except mw.Error as error:
+        print("refused", error, flush=True)
