@@ -187,6 +187,15 @@ TEST(AnalyzeFusion, GathersReadRowsAsOftenAsTheyAreIndexed) {
   EXPECT_EQ(f.Reads("rows"), (Bytes{1000 * 64 * 4, 4000}));
 }
 
+TEST(AnalyzeFusion, GathersOfShortRowsReadSectors) {
+  const Fused f(R"(
+    table = f32[1000] parameter(0)
+    ids = s32[1000,1] parameter(1)
+    ROOT rows = f32[1000] gather(table, ids), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+  )");
+  EXPECT_EQ(f.Reads("rows"), (Bytes{1000 * 32, 4000}));
+}
+
 TEST(AnalyzeFusion, PartsOfOneValueAddUpToTheWhole) {
   const Fused f(R"(
     x = f32[1000,64] parameter(0)

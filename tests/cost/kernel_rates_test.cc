@@ -94,6 +94,39 @@ TEST(KernelRates, ScattersOnAnH200) {
   }
 }
 
+struct MeasuredKeys {
+  KernelClass kernel;
+  ElementType type;
+  double keys, seconds;
+};
+
+// Sorts of rows and of one dimension, the largest of rows, cumulative sums and products.
+TEST(KernelRates, KeysAndScansAreOfTheMeasuredOrder) {
+  constexpr MeasuredKeys kMeasured[] = {
+      {KernelClass::kSort, ElementType::kF32, 16384 * 2048, 0.001793},
+      {KernelClass::kSort, ElementType::kBF16, 16384 * 2048, 0.001571},
+      {KernelClass::kSort, ElementType::kF32, 128 * 262144, 0.002192},
+      {KernelClass::kSort, ElementType::kF32, 4e6, 0.000221},
+      {KernelClass::kSort, ElementType::kF32, 32e6, 0.001173},
+      {KernelClass::kTopK, ElementType::kF32, 16384 * 2048, 0.001042},
+      {KernelClass::kTopK, ElementType::kBF16, 16384 * 2048, 0.000917},
+      {KernelClass::kTopK, ElementType::kF32, 131072 * 128, 0.00052},
+      {KernelClass::kScan, ElementType::kF32, 16384 * 2048, 0.000228},
+      {KernelClass::kScan, ElementType::kBF16, 16384 * 2048, 0.0002},
+      {KernelClass::kScan, ElementType::kF32, 8 * 1024 * 2048, 0.000124}};
+  const Mesh mesh = OneH200();
+  const RooflineCostModel roofline(mesh);
+  for (const MeasuredKeys& measured : kMeasured) {
+    Work work;
+    work.kernel = measured.kernel;
+    work.element_type = measured.type;
+    work.flops = measured.keys;
+    work.bytes = 2 * ElementBytes(measured.type) * measured.keys;
+    EXPECT_NEAR(roofline.ComputeSeconds(work), measured.seconds, 0.4 * measured.seconds)
+        << measured.seconds;
+  }
+}
+
 // A calibration has curves of products, none of attention.
 TEST(KernelRates, CalibratedModelsTakeThemToo) {
   const Work work = Attention(KernelClass::kAttention, 1, 8192, 32, 8, 128);

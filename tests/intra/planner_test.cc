@@ -43,6 +43,22 @@ TEST(PlannerTest, ConstantsAloneCostNothing) {
   EXPECT_EQ(plan->objective, 0);
 }
 
+// XLA pads products of 16-bit types to multiples of eight: 197 queries take copies that 200 do not.
+TEST(PlannerTest, ProductsOfUnalignedSizesTakeCopies) {
+  const auto seconds = [](const char* type, int size) {
+    const std::string side = absl::StrCat(type, "[512,", size, ",64]");
+    const absl::StatusOr<IntraPlan> plan = PlanText(
+        absl::StrCat("HloModule t\nENTRY main {\n  q = ", side, " parameter(0)\n  k = ", side,
+                     " parameter(1)\n  ROOT s = ", type, "[512,", size, ",", size,
+                     "] dot(q, k), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+                     "lhs_contracting_dims={2}, rhs_contracting_dims={2}\n}\n"),
+        "1", "1xh100-sxm");
+    return plan.ok() ? plan->objective : 0;
+  };
+  EXPECT_GT(seconds("bf16", 197), 1.5 * seconds("bf16", 200));
+  EXPECT_LE(seconds("f32", 197), seconds("f32", 200));
+}
+
 // Loops that only carry a value into their first round move it, too.
 TEST(PlannerTest, WhatTwoLoopsStartFromIsGatheredAtAPrice) {
   const absl::StatusOr<IntraPlan> plan = PlanText(R"(HloModule t

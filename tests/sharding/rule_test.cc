@@ -161,6 +161,31 @@ TEST(Rule, ScattersAreAtomicWhereUpdatesMeet) {
   EXPECT_EQ(rule("add_body", ", unique_indices=true").kernel, KernelClass::kLoop);
 }
 
+// A window that reaches back to the first element is a scan to XLA, by one operator.
+TEST(Rule, CumulativeWindowsAreScans) {
+  const auto rule = [](const std::string& window, const std::string& body) {
+    return RuleOf(
+        "  a = f32[4,100] parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[4,100] "
+        "reduce-window(a, z), window={" +
+        window + "}, to_apply=" + body + "\n");
+  };
+  EXPECT_EQ(rule("size=1x100 pad=0_0x99_0", "add_body").kernel, KernelClass::kScan);
+  EXPECT_EQ(rule("size=1x100 pad=0_0x0_99", "add_body").flops, 400);
+  EXPECT_EQ(rule("size=1x100 pad=0_0x99_0", "second_body").kernel, KernelClass::kLoop);
+  EXPECT_EQ(rule("size=1x99 pad=0_0x49_49", "add_body").kernel, KernelClass::kLoop);
+  EXPECT_EQ(rule("size=1x99 pad=0_0x49_49", "add_body").flops, 400 * 99);
+}
+
+// The gradient of a convolution of stride 2: three in four elements of the dilated input are zero.
+TEST(Rule, DilatedInputsCountWithoutTheirZeros) {
+  EXPECT_EQ(
+      RuleOf("  a = f32[8,7,7,32] parameter(0)\n  b = f32[3,3,32,4] parameter(1)\n  ROOT r = "
+             "f32[8,15,15,4] convolution(a, b), window={size=3x3 pad=2_2x2_2 lhs_dilate=2x2}, "
+             "dim_labels=b01f_01io->b01f\n")
+          .flops,
+      2.0 * 8 * 15 * 15 * 4 * 32 * 9 / 4);
+}
+
 TEST(Rule, ShardingsOfAStrategy) {
   Mesh mesh = TestMesh({2, 4});
   Rule rule = RuleOf(

@@ -50,15 +50,17 @@ double CalibratedCostModel::MatmulSeconds(const Work& work) const {
   };
   const double peak = mesh().cluster.device.PeakFlops(type);
   if (curve == nullptr) return work.flops / peak;
-  return work.flops / (peak * curve->efficiency * saturation(work.m, curve->half_mn) *
-                       saturation(work.n, curve->half_mn) * saturation(work.k, curve->half_k));
+  const double rate = peak * curve->efficiency * saturation(work.m, curve->half_mn) *
+                      saturation(work.n, curve->half_mn) * saturation(work.k, curve->half_k);
+  const double plain = mesh().cluster.device.PeakFlops("f32") * kVectorShare;
+  return work.flops / std::max(rate, plain * kPlainProducts);
 }
 
 double CalibratedCostModel::ComputeSeconds(const Work& work) const {
   if (work.flops <= 0 && work.bytes <= 0 && work.copies <= 0) return 0;
   const bool product = work.m > 0 && work.n > 0 && work.k > 0;
-  const double rate = work.kernel == KernelClass::kAtomic
-                          ? AtomicRate(work.element_type)
+  const double rate = HasUnitRate(work.kernel)
+                          ? UnitRate(work.kernel, work.element_type)
                           : mesh().cluster.device.PeakFlops("f32") * kVectorShare;
   const double compute = product ? MatmulSeconds(work) : work.flops / rate;
   // What moves no bytes of its own runs inside another operator's kernel.

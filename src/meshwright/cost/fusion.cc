@@ -46,6 +46,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "meshwright/cost/layout.h"
+#include "meshwright/hlo/element_value.h"
 
 namespace meshwright {
 namespace {
@@ -216,6 +217,16 @@ class FusionAnalysis {
     return sum;
   }
 
+  // Memory is read in sectors of 32 bytes: how many times as much as it takes a gather reads of
+  // rows that are shorter.
+  double GatheredSectors(const Op& op) const {
+    constexpr double kSector = 32;
+    const Shape& table = graph_[op.operands[0]].shape;
+    double row = ElementBytes(table.type);
+    for (const int64_t size : op.instruction->gather.slice_sizes) row *= static_cast<double>(size);
+    return row > 0 ? std::max(1.0, kSector / row) : 1;
+  }
+
   // Share of the elements of operand `operand` that `op` reads. A gather reads rows as often as
   // they are indexed: a million rows of a table of a hundred thousand, 51 MB, took an H200 with 50
   // MB of cache as long as rows that are all different.
@@ -223,8 +234,9 @@ class FusionAnalysis {
     if (operand != 0 || RoleOf(op) != Role::kPart) return 1;
     const double have = static_cast<double>(graph_[op.operands[0]].shape.elements());
     const double need = static_cast<double>(graph_[op.result()].shape.elements());
-    const bool again = op.instruction->opcode == Opcode::kGather;
-    return have > 0 && (need < have || again) ? need / have : 1;
+    if (have <= 0) return 1;
+    if (op.instruction->opcode == Opcode::kGather) return need / have * GatheredSectors(op);
+    return need < have ? need / have : 1;
   }
 
   // Backward: does `id` fuse into its users? Its users have been decided.

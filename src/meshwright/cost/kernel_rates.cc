@@ -14,6 +14,14 @@
 // whose operations XLA makes of ones on words of 32 bits; maxima as long as sums. Rows of 64 take
 // up to a third less each, runs of equal indices up to three times as long, which no program tells.
 //
+// Sorts and scans, on the same device: 16,384 rows of 2,048 keys took 1.79 ms to sort in f32
+// and 1.57 in bf16, one of 4 million 0.22, of 32 million 1.17, with their indices as long (1.80,
+// 0.29); their 8 largest 1.04 and 0.92; their cumulative sums 0.23 and 0.20, products too (0.22).
+// Rows of 128 keys take half as long as that, the 64 largest of 131,072 twice as long.
+//
+// Convolutions of one feature a group (7 x 7 over 64 x 56 x 56 x 256 in bf16) took 0.35 ms forward,
+// 0.37 and 0.30 for their gradients: a quarter of the rate of plain units.
+//
 // Of a causal mask the pairs count that meet. The dispatch of a call is no part of it.
 
 #include "meshwright/cost/kernel_rates.h"
@@ -41,7 +49,17 @@ KernelRate AttentionRate(KernelClass kernel) {
   return {.efficiency = 0.88, .half_m = 32, .half_n = 48, .half_k = 64 * kDepth};
 }
 
-double AtomicRate(ElementType type) {
+double UnitRate(KernelClass kernel, ElementType type) {
+  switch (kernel) {
+    case KernelClass::kSort:
+      return 2e10;
+    case KernelClass::kTopK:
+      return 3.3e10;
+    case KernelClass::kScan:
+      return 1.5e11;
+    default:
+      break;
+  }
   if (ElementBytes(type) < 4) return 1.3e11;
   return IsFloating(type) ? 3.7e11 : 1.7e11;
 }

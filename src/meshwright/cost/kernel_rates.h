@@ -22,8 +22,17 @@ inline bool IsAttention(KernelClass kernel) {
   return kernel == KernelClass::kAttention || kernel == KernelClass::kAttentionBackward;
 }
 
-// Atomic operations a second on values of this type in device memory.
-double AtomicRate(ElementType type);
+// Share of what plain units reach elsewhere that they reach in products and convolutions, which are
+// left to them where tensor cores would be mostly empty: one feature a group, nothing contracted.
+inline constexpr double kPlainProducts = 0.25;
+
+// Kernels that take a time for each operation, whatever it computes or moves: atomic operations on
+// values of this type in device memory, keys that are sorted, elements that are scanned.
+inline bool HasUnitRate(KernelClass kernel) {
+  return kernel != KernelClass::kLoop && !IsProduct(kernel);
+}
+// Such operations a second.
+double UnitRate(KernelClass kernel, ElementType type);
 
 }  // namespace meshwright
 

@@ -32,7 +32,7 @@ RooflineCostModel::RooflineCostModel(const Mesh& mesh, const RooflineOptions& op
 
 double RooflineCostModel::Rate(const Work& work) const {
   const DeviceType& device = mesh().cluster.device;
-  if (work.kernel == KernelClass::kAtomic) return AtomicRate(work.element_type);
+  if (HasUnitRate(work.kernel)) return UnitRate(work.kernel, work.element_type);
   if (work.m <= 0 || work.n <= 0 || work.k <= 0)
     return device.PeakFlops("f32") * options_.vector_fraction;
   if (IsAttention(work.kernel)) {
@@ -42,9 +42,11 @@ double RooflineCostModel::Rate(const Work& work) const {
   const auto saturation = [](int64_t size, double half) {
     return static_cast<double>(size) / (static_cast<double>(size) + half);
   };
-  return device.PeakFlops(ElementTypeName(work.element_type)) * options_.matmul_efficiency *
-         saturation(work.m, options_.matmul_half_mn) * saturation(work.n, options_.matmul_half_mn) *
-         saturation(work.k, options_.matmul_half_k);
+  const double rate = device.PeakFlops(ElementTypeName(work.element_type)) *
+                      options_.matmul_efficiency * saturation(work.m, options_.matmul_half_mn) *
+                      saturation(work.n, options_.matmul_half_mn) *
+                      saturation(work.k, options_.matmul_half_k);
+  return std::max(rate, device.PeakFlops("f32") * options_.vector_fraction * kPlainProducts);
 }
 
 double RooflineCostModel::ComputeSeconds(const Work& work) const {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/kernel_rates.h"
+#include "meshwright/hlo/element_value.h"
 #include "meshwright/intra/alpa_space.h"
 
 namespace meshwright {
@@ -78,6 +79,7 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     return false;
   };
   work->m = work->n = work->k = work->batch = 1;
+  int64_t results = 1, features = 1;
   for (FactorIndex f = 0; f < static_cast<FactorIndex>(rule.factors.size()); ++f) {
     if (rule.factors[f].kind == FactorKind::kPending || rule.factors[f].joint) continue;
     int64_t size = rule.factors[f].size;
@@ -96,6 +98,8 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     // Of a head: gradients of queries have the depth that is contracted in their scores.
     const bool depth = lhs && rhs && result && IsAttention(rule.kernel) &&
                        rule.factors[f].kind == FactorKind::kWhole;
+    if (result) results *= size;
+    if (result && rhs && !lhs) features *= size;
     if (!result) {
       work->k *= size;
     } else if (depth) {
@@ -108,6 +112,13 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     } else {
       work->n *= size;
     }
+  }
+  if (work->opcode == Opcode::kConvolution) {
+    // One product of all windows: n are features, m places, k what a result is the sum of.
+    work->n = features;
+    work->m = std::max<int64_t>(1, results / (features * work->batch));
+    work->k =
+        std::max<int64_t>(1, static_cast<int64_t>(work->flops / 2 / static_cast<double>(results)));
   }
   // What the joint factor cuts, queries and their heads, are rows.
   for (FactorIndex f = 0; f < static_cast<FactorIndex>(rule.factors.size()); ++f) {
@@ -218,10 +229,33 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   work.bytes += 2 * set.rule.scratch / shards;  // written and read
   if (contraction) {
     SetContractionSizes(set.rule, set.strategies[s], mesh, &work);
+    if (work.opcode == Opcode::kDot) AddAlignmentCopies(op, set, s, &work);
   } else if (work.bytes == 0 && work.copies == 0) {
     return 0;  // fused into its users: no kernel of its own
   }
   return cost_model_.ComputeSeconds(work) + ExchangeSeconds(op, set, s);
+}
+
+// XLA pads both operands of products of 16-bit types to multiples of eight, which tensor cores
+// want, and cuts the result out of the padded one
+// (xla/service/gpu/transforms/cublas_pad_for_gemms): a kernel that copies each.
+void CandidateSets::AddAlignmentCopies(const Op& op, const CandidateSet& set, size_t s,
+                                       Work* work) const {
+  constexpr int64_t kAligned = 8;
+  const Mesh& mesh = cost_model_.mesh();
+  if (op.operands.size() < 2 || op.results.empty() || ElementBytes(work->element_type) != 2) return;
+  const bool m = work->m % kAligned != 0, n = work->n % kAligned != 0, k = work->k % kAligned != 0;
+  const bool vector = work->m == 1 || work->n == 1;  // a product of a matrix and a vector
+  if (vector) return;
+  const auto copy = [&](bool copied, ValueId value, ShardingListId list) {
+    if (!copied) return;
+    work->copy_bytes +=
+        2 * static_cast<double>(BytesPerDevice(graph_[value].shape, lists_[list][s], mesh));
+    work->copies += 1;
+  };
+  copy(m || k, op.operands[0], set.operands[0]);
+  copy(k || n, op.operands[1], set.operands[1]);
+  copy(m || n, op.result(), set.results[0]);
 }
 
 // What devices send each other inside of the operator, along factors that say so.

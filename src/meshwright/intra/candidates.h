@@ -84,6 +84,7 @@ class CandidateSets {
   double ComputeCost(OpId leader, const CandidateSet& set, size_t strategy) const;
   double DeviceShare(double total, const TensorFactors& tensor, ShardingListId list,
                      const CandidateSet& set, size_t strategy) const;
+  void AddAlignmentCopies(const Op& op, const CandidateSet& set, size_t s, Work* work) const;
   double ExchangeSeconds(const Op& op, const CandidateSet& set, size_t strategy) const;
   double FollowerBytes(OpId leader) const;
 

@@ -129,17 +129,21 @@ const std::vector<CallRow>& CallTable() {
        "cumulative sums and other scans by elementwise operators: all dimensions but the scanned "
        "one, wherever it is",
        rules::Scan},
-      {"TopK", "([..., n])->([..., m], [..., m])", "the largest of the last dimension"},
-      {"__gpu$TopK", "([..., n])->([..., m], [..., m], ...)", "the largest of the last dimension"},
-      {"ApproxTopK", "([..., n], [..., n], _, _)->([..., m], [..., m])",
+      {"TopK", "([..., n])->([..., m], [..., m]) kernel=top_k flops=rows*n",
+       "the largest of the last dimension"},
+      {"__gpu$TopK", "([..., n])->([..., m], [..., m], ...) kernel=top_k flops=rows*n",
+       "the largest of the last dimension"},
+      {"ApproxTopK", "([..., n], [..., n], _, _)->([..., m], [..., m]) kernel=top_k flops=rows*n",
        "the largest of the last dimension"},
       {"*DeviceRadixSort*",
-       "([..., n], [..., n])->([..., n], [..., n], ...) need_replication={n}\n"
-       "([..., n])->([..., n], ...) need_replication={n}",
+       "([..., n], [..., n])->([..., n], [..., n], ...) need_replication={n} kernel=sort "
+       "flops=rows*n\n"
+       "([..., n])->([..., n], ...) need_replication={n} kernel=sort flops=rows*n",
        "CUB: keys, and values by keys"},
       {"xla.gpu.ext.cub_sort_*",
-       "([..., n], [..., n])->([..., n], [..., n], ...) need_replication={n}\n"
-       "([..., n])->([..., n], ...) need_replication={n}",
+       "([..., n], [..., n])->([..., n], [..., n], ...) need_replication={n} kernel=sort "
+       "flops=rows*n\n"
+       "([..., n])->([..., n], ...) need_replication={n} kernel=sort flops=rows*n",
        "CUB: keys, and values by keys"},
       {"cu_threefry2x32*", "([...], [...], [...], [...])->([...], [...])",
        "keys and counters, element by element"},

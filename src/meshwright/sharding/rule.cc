@@ -77,6 +77,12 @@ std::string_view KernelClassName(KernelClass kernel) {
       return "loop";
     case KernelClass::kAtomic:
       return "atomic";
+    case KernelClass::kSort:
+      return "sort";
+    case KernelClass::kTopK:
+      return "top_k";
+    case KernelClass::kScan:
+      return "scan";
     case KernelClass::kMatmul:
       return "matmul";
     case KernelClass::kAttention:

@@ -71,23 +71,29 @@ struct TensorFactors {
   friend bool operator==(const TensorFactors&, const TensorFactors&) = default;
 };
 
-// By which curve the operations of a kernel become seconds (cost/kernel_rates.h). All but loops and
-// atomics are matrix products to their cost model: m is what the first operand and the first result
-// have, n the second (or a later one) and the first result, k what operands have only.
+// By which curve the operations of a kernel become seconds (cost/kernel_rates.h). The last three
+// are matrix products to their cost model: m is what the first operand and the first result have, n
+// the second (or a later one) and the first result, k what operands have only.
 enum class KernelClass : uint8_t {
   kLoop,               // elementwise and the like, on plain units
   kAtomic,             // combined into what lies in memory, one atomic operation each: scatters
+  kSort,               // keys sorted, with values or without
+  kTopK,               // keys of which few are kept, the largest
+  kScan,               // elements of cumulative sums and the like
   kMatmul,             // a GEMM, or a convolution by one
   kAttention,          // softmax(q k') v without the scores in memory: forward
   kAttentionBackward,  // its gradients
 };
-inline constexpr KernelClass kKernelClasses[] = {KernelClass::kLoop, KernelClass::kAtomic,
-                                                 KernelClass::kMatmul, KernelClass::kAttention,
-                                                 KernelClass::kAttentionBackward};
+inline constexpr KernelClass kKernelClasses[] = {
+    KernelClass::kLoop,      KernelClass::kAtomic,
+    KernelClass::kSort,      KernelClass::kTopK,
+    KernelClass::kScan,      KernelClass::kMatmul,
+    KernelClass::kAttention, KernelClass::kAttentionBackward};
 constexpr bool IsProduct(KernelClass kernel) {
-  return kernel != KernelClass::kLoop && kernel != KernelClass::kAtomic;
+  return kernel == KernelClass::kMatmul || kernel == KernelClass::kAttention ||
+         kernel == KernelClass::kAttentionBackward;
 }
-// "loop", "atomic", "matmul", "attention", "attention_backward".
+// "loop", "atomic", "sort", "top_k", "scan", "matmul", "attention", "attention_backward".
 std::string_view KernelClassName(KernelClass kernel);
 
 struct Rule {

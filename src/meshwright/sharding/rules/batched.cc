@@ -77,9 +77,13 @@ void Sort(RuleBuilder& builder) {
     builder.Parallel(std::vector<int64_t>(builder.operand_count(), d),
                      std::vector<int64_t>(builder.result_count(), d));
   }
+  builder.Flops(ElementCount(builder.operand(0)), KernelClass::kSort);
 }
 
-void TopK(RuleBuilder& builder) { ParallelLeading(builder, builder.operand(0).rank() - 1); }
+void TopK(RuleBuilder& builder) {
+  ParallelLeading(builder, builder.operand(0).rank() - 1);
+  builder.Flops(ElementCount(builder.operand(0)), KernelClass::kTopK);
+}
 
 // scan(inputs..., initial values...) -> (outputs..., last values...) over one dimension, which
 // initial and last values lack. Where the body works element by element, other dimensions are a
@@ -104,6 +108,7 @@ void Scan(RuleBuilder& builder) {
                      dims(
                          builder.result_count(), [&](size_t i) { return builder.result(i); }, d));
   }
+  builder.Flops(ElementCount(builder.operand(0)), KernelClass::kScan);
 }
 
 void Cholesky(RuleBuilder& builder) {

@@ -126,7 +126,10 @@ void Convolution(RuleBuilder& builder) {
   for (size_t s = 0; s < conv.window.size(); ++s) {
     int64_t input = dims.input_spatial[s], kernel = dims.kernel_spatial[s],
             output = dims.output_spatial[s];
-    flops *= static_cast<double>(builder.OperandSize(1, kernel));
+    // Nobody multiplies with the zeros between elements of an input that is dilated: gradients of
+    // strided convolutions.
+    flops *= static_cast<double>(builder.OperandSize(1, kernel)) /
+             static_cast<double>(std::max<int64_t>(1, conv.window[s].base_dilation));
     if (IsPointwise(conv.window[s])) {
       builder.Parallel({input}, {output});
     } else if (IsContraction(conv.window[s], builder.OperandSize(0, input),

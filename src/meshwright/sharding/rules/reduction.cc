@@ -24,6 +24,24 @@ void ParallelAlong(RuleBuilder& builder, size_t count, int64_t operand_dim, int6
                    std::vector<int64_t>(builder.result_count(), result_dim));
 }
 
+// Whether every window takes in all elements of one dimension up to its own place, by one operator.
+bool IsCumulative(RuleBuilder& builder) {
+  if (builder.BodyReduction(0) == Reduction::kOther) return false;
+  const std::vector<WindowDimension>& window = builder.instruction().window;
+  int64_t scanned = 0;
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t size = builder.OperandSize(0, static_cast<int64_t>(d));
+    if (IsIdentity(window[d])) continue;
+    const int64_t padding = window[d].padding_low + window[d].padding_high;
+    const bool all = window[d].size == size && padding == size - 1 && window[d].stride == 1 &&
+                     window[d].window_dilation == 1 && window[d].base_dilation == 1 &&
+                     (window[d].padding_low == 0 || window[d].padding_high == 0);
+    if (!all) return false;
+    ++scanned;
+  }
+  return scanned == 1;
+}
+
 }  // namespace
 
 // reduce(inputs..., inits...). A sharded reduced dimension leaves partial results; the initial
@@ -57,8 +75,10 @@ void ReduceWindow(RuleBuilder& builder) {
       ParallelAlong(builder, inputs, static_cast<int64_t>(d), static_cast<int64_t>(d));
     }
   }
-  builder.Flops(static_cast<double>(inputs) * ElementCount(builder.result(0)) *
-                WindowElements(window));
+  const double results = static_cast<double>(inputs) * ElementCount(builder.result(0));
+  // XLA makes scans of windows that reach from an element to the first or the last.
+  if (IsCumulative(builder)) return builder.Flops(results, KernelClass::kScan);
+  builder.Flops(results * WindowElements(window));
 }
 
 // select-and-scatter(operand, source, init).
