@@ -169,7 +169,7 @@ TEST(OpShardingRule, IsRefusedWithItsPlace) {
                 Stablehlo("sdy.sharding_rule = #sdy.op_sharding_rule<([i, j], [])->([i, "
                           "j]) {i=8, j=4}, custom>"),
                 "f.mlir")),
-            "f.mlir:2: custom-call.1: its sharding rule gives the factors of 2 operands; there are "
+            "f.mlir:2:3: custom-call.1: its sharding rule gives the factors of 2 operands; there are "
             "1");
   EXPECT_EQ(
       MessageOf(ParseHloText(Hlo("#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=5}>"), "f.hlo")),

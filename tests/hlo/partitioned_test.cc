@@ -68,9 +68,10 @@ TEST(Partitioned, CollectivesAmongSeveralDevices) {
        {"replica_groups={{0,1},{2,3}}", "replica_groups=[2,4]<=[8]",
         "replica_groups=[2,2]<=[2,2]T(1,0), channel_id=1", "channel_id=3, replica_groups={}",
         "replica_groups={{0},{1,2}}"}) {
-    EXPECT_THAT(VerdictOfHlo("", StrCat("f32[8] all-reduce(a), to_apply=add, ", groups)),
-                StartsWith("f:5: r: all-reduce among several devices: this program is partitioned "
-                           "already, its shapes are those of shards; pass the one it was made"))
+    EXPECT_THAT(
+        VerdictOfHlo("", StrCat("f32[8] all-reduce(a), to_apply=add, ", groups)),
+        StartsWith("f:5:8: r: all-reduce among several devices: this program is partitioned "
+                   "already, its shapes are those of shards; pass the one it was made"))
         << groups;
   }
   EXPECT_THAT(VerdictOfHlo(", num_partitions=2", "f32[8] all-reduce(a), to_apply=add"),
@@ -83,7 +84,7 @@ TEST(Partitioned, CollectivesAmongSeveralDevices) {
                   "", StrCat("\"stablehlo.all_reduce\"(%a) <{replica_groups = dense<[[0, 1, 2, 3], "
                              "[4, 5, 6, 7]]> : tensor<2x4xi64>}> ",
                              kReduceRegion)),
-              StartsWith("f:3: all-reduce.1: all-reduce among several devices: this program"));
+              StartsWith("f:3:5: all-reduce.1: all-reduce among several devices: this program"));
   EXPECT_THAT(VerdictOfStablehlo("",
                                  "\"stablehlo.collective_permute\"(%a) <{source_target_pairs = "
                                  "dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<8xf32>) -> "
@@ -109,7 +110,7 @@ TEST(Partitioned, BodiesOfShardMap) {
         "xla.sdy.LocalToGlobalShape"}) {
     EXPECT_EQ(
         VerdictOfHlo("", StrCat("f32[4] custom-call(a), custom_call_target=\"", target, "\"")),
-        StrCat("f:5: r: custom-call ", target,
+        StrCat("f:5:8: r: custom-call ", target,
                ": the body of a shard_map or pmap is written for one device and cannot be "
                "planned; lower the program without it"));
   }
@@ -117,45 +118,46 @@ TEST(Partitioned, BodiesOfShardMap) {
 
 TEST(Partitioned, Replicas) {
   const std::string wanted =
-      "f: 8 replicas: every one of them runs this program on its own part of the data (pmap); pass "
+      " 8 replicas: every one of them runs this program on its own part of the data (pmap); pass "
       "one for the whole data: jax.jit(f).lower(...).as_text()";
-  EXPECT_EQ(VerdictOfHlo(", replica_count=8", "f32[8] negate(a)"), wanted);
+  EXPECT_EQ(VerdictOfHlo(", replica_count=8", "f32[8] negate(a)"), StrCat("f:1:14:", wanted));
   EXPECT_EQ(
       VerdictOfStablehlo("mhlo.num_replicas = 8 : i32", "stablehlo.negate %a : tensor<8xf32>"),
-      wanted);
+      StrCat("f:1:40:", wanted));
 }
 
 // A program that asks which device it runs on is written for one of several.
 TEST(Partitioned, KnowsItsDevice) {
   for (const std::string name : {"partition-id", "replica-id"}) {
     EXPECT_THAT(VerdictOfHlo("", StrCat("u32[] ", name, "()")),
-                StartsWith(StrCat("f:5: r: ", name, ", which device this is: this program is")));
+                StartsWith(StrCat("f:5:8: r: ", name, ", which device this is: this program is")));
   }
-  EXPECT_THAT(VerdictOfHlo("", "f32[8] negate(a), sharding={manual}"),
-              StartsWith("f:5: r: sharding={manual}: the body of a shard_map or pmap is written"));
+  EXPECT_THAT(
+      VerdictOfHlo("", "f32[8] negate(a), sharding={manual}"),
+      StartsWith("f:5:8: r: sharding={manual}: the body of a shard_map or pmap is written"));
 }
 
 TEST(Partitioned, CountsThatAreNone) {
   for (const std::string count : {"0", "-4", "abc", "99999999999999999999"}) {
     const absl::StatusOr<Module> module = ParseHloText(
         StrCat("HloModule m, replica_count=", count, "\nENTRY e { a = f32[] parameter(0) }"), "f");
-    EXPECT_EQ(Verdict(module),
-              StrCat("f: replica_count: found ", count, ", expected a number of devices from 1"));
+    EXPECT_EQ(Verdict(module), StrCat("f:1:14: replica_count: found ", count,
+                                      ", expected a number of devices from 1"));
   }
   for (const std::string count : {"4.0 : f32", "\"4\"", "0 : i32"}) {
     EXPECT_THAT(VerdictOfStablehlo(StrCat("mhlo.num_partitions = ", count),
                                    "stablehlo.negate %a : tensor<8xf32>"),
-                StartsWith("f: num_partitions: found "));
+                StartsWith("f:1:42: num_partitions: found "));
   }
 }
 
 TEST(Partitioned, CompiledForSeveralDevices) {
   EXPECT_THAT(VerdictOfHlo(", num_partitions=8, is_scheduled=true", "f32[8] negate(a)"),
-              StartsWith("f: compiled for 8 devices: this program is partitioned already"));
+              StartsWith("f:1:14: compiled for 8 devices: this program is partitioned already"));
   EXPECT_EQ(VerdictOfHlo(", is_scheduled=true", "f32[8] negate(a)"), "");
   EXPECT_THAT(
       Verdict(ParseHloText("HloModule m\nENTRY main.4_spmd { a = f32[] parameter(0) }", "f")),
-      StartsWith("f: main.4_spmd is for several devices: this program is partitioned"));
+      StartsWith("f:2:21: main.4_spmd is for several devices: this program is partitioned"));
   EXPECT_EQ(Verdict(ParseHloText("HloModule m\nENTRY step_spmd { a = f32[] parameter(0) }", "f")),
             "");
 }

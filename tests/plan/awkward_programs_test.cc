@@ -84,7 +84,7 @@ TEST(AwkwardPrograms, PartitionedProgramsAreRefused) {
       PlanProgram(CaseRequest("reduce_scatter_start.hlo"));
   EXPECT_EQ(planned.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(planned.status().message()),
-              AllOf(HasSubstr("reduce_scatter_start.hlo:9: s: "),
+              AllOf(HasSubstr("reduce_scatter_start.hlo:9:3: s: "),
                     HasSubstr("this program is partitioned already")));
 }
 

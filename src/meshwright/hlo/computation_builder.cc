@@ -268,7 +268,7 @@ InstructionId ComputationBuilder::AddElement(InstructionId tuple, int64_t index,
   element.tuple_index = index;
   element.operands = {tuple};
   element.metadata = metadata;
-  element.line = computation_[tuple].line;
+  element.place = computation_[tuple].place;
   return AddAsIs(std::move(element));
 }
 

@@ -10,6 +10,7 @@
 #include "meshwright/base/id.h"
 #include "meshwright/hlo/opcode.h"
 #include "meshwright/hlo/shape.h"
+#include "meshwright/hlo/source_place.h"
 
 // An HLO module in memory: plain values, no pointers between them. Instructions refer to each other
 // by position in their computation, computations by position in the module. Everything that HLO
@@ -136,7 +137,7 @@ struct Instruction {
   std::vector<InstructionId> control_predecessors;
   Metadata metadata;
 
-  int32_t line = 0;  // line in the source text (1-based), 0 if none; not compared
+  SourcePlace place;
 
   friend bool operator==(const Instruction& a, const Instruction& b);
 };
@@ -192,6 +193,7 @@ struct Module {
   // Other module-level attributes (num_partitions, replica_count, frontend_attributes,
   // allow_spmd_sharding_propagation_to_output, ...) as canonical text in order.
   std::vector<std::pair<std::string, std::string>> other;
+  SourcePlace devices_place;  // of the number of partitions, else of replicas, among them
   std::vector<std::string> file_names, function_names;
   std::vector<FileLocation> file_locations;
   std::vector<StackFrame> stack_frames;

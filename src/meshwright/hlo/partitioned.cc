@@ -46,8 +46,9 @@ absl::Status CheckCounts(const Module& module, std::string_view file_name) {
     int64_t count = 0;
     if ((key != kReplicas && key != kPartitions) || (absl::SimpleAtoi(text, &count) && count >= 1))
       continue;
-    return absl::InvalidArgumentError(
-        StrCat(file_name, ": ", key, ": found ", text, ", expected a number of devices from 1"));
+    return absl::InvalidArgumentError(StrCat(file_name, module.devices_place.Suffix(), ": ", key,
+                                             ": found ", text,
+                                             ", expected a number of devices from 1"));
   }
   return absl::OkStatus();
 }
@@ -165,14 +166,13 @@ absl::Status CheckNotPartitioned(const Module& module, std::string_view file_nam
       has_fusions |= instruction.opcode == Opcode::kFusion;
       const std::string sign = SignIn(module, instruction);
       if (sign.empty()) continue;
-      const std::string place = instruction.line > 0 ? StrCat(":", instruction.line) : "";
       return absl::InvalidArgumentError(
-          StrCat(file_name, place, ": ", instruction.name, ": ", sign));
+          StrCat(file_name, instruction.place.Suffix(), ": ", instruction.name, ": ", sign));
     }
   }
   if (const int64_t replicas = CountOf(module, kReplicas); replicas > 1) {
     return absl::InvalidArgumentError(
-        StrCat(file_name, ": ", replicas,
+        StrCat(file_name, module.devices_place.Suffix(), ": ", replicas,
                " replicas: every one of them runs this program on its own part of the data (pmap); "
                "pass one for the whole data: jax.jit(f).lower(...).as_text()"));
   }
@@ -182,7 +182,9 @@ absl::Status CheckNotPartitioned(const Module& module, std::string_view file_nam
   if (by_partitioner || (partitions > 1 && (module.is_scheduled || has_fusions))) {
     const std::string devices =
         partitions > 1 ? StrCat(partitions, " devices") : std::string("several devices");
-    return absl::InvalidArgumentError(StrCat(file_name, ": ",
+    const SourcePlace place = by_partitioner ? module.entry_computation().instructions.front().place
+                                             : module.devices_place;
+    return absl::InvalidArgumentError(StrCat(file_name, place.Suffix(), ": ",
                                              by_partitioner ? StrCat(entry, " is") : "compiled",
                                              " for ", devices, ": ", kInstead));
   }

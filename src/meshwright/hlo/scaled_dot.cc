@@ -58,7 +58,7 @@ class Expansion {
     added.operands = std::move(operands);
     added.dimensions = std::move(dimensions);
     added.metadata = dot.metadata;
-    added.line = dot.line;
+    added.place = dot.place;
     return InstructionId(instructions_.size() - 1);
   }
 

@@ -227,15 +227,17 @@ absl::Status TextCursor::Expected(std::string_view what) {
                       QuoteForError(text_.substr(position_, end - position_))));
 }
 
-int32_t TextCursor::LineAt(size_t position) {
+SourcePlace TextCursor::PlaceAt(size_t position) {
   if (position < line_position_) {
-    line_position_ = 0;
+    line_position_ = line_begin_ = 0;
     line_ = 1;
   }
   const std::string_view between = text_.substr(line_position_, position - line_position_);
   line_ += static_cast<int32_t>(std::count(between.begin(), between.end(), '\n'));
+  const size_t newline = between.rfind('\n');
+  if (newline != std::string_view::npos) line_begin_ = line_position_ + newline + 1;
   line_position_ = position;
-  return line_;
+  return {line_, static_cast<int32_t>(position - line_begin_ + 1)};
 }
 
 std::string CanonicalText(std::string_view text) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "meshwright/hlo/source_place.h"
 
 // The lexical level of the HLO text reader: a position in a text, the tokens that can follow it,
 // and errors that say where. Nothing here knows what an instruction is.
@@ -63,8 +64,8 @@ class TextCursor {
   absl::Status Error(std::string_view message) const { return Error(position_, message); }
   // `file:line:column: expected WHAT, found "..."`, or that the file ends here.
   absl::Status Expected(std::string_view what);
-  // Line (1-based) of a position; cheap if asked in increasing order.
-  int32_t LineAt(size_t position);
+  // Of a position; cheap if asked in increasing order.
+  SourcePlace PlaceAt(size_t position);
 
  private:
   // Moves past a quoted string whose opening quote is at `at`; npos if it does not end.
@@ -74,6 +75,7 @@ class TextCursor {
   std::string_view file_name_;
   size_t position_ = 0;
   size_t line_position_ = 0;  // line_ is the line of this position
+  size_t line_begin_ = 0;     // where that line begins
   int32_t line_ = 1;
 };
 

@@ -155,7 +155,7 @@ TEST(StablehloErrors, Operations) {
   EXPECT_EQ(ErrorOf("func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {\n"
                     "  %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xf32>) -> "
                     "tensor<2x3xf32>\n  return %0 : tensor<2x3xf32>\n}"),
-            "f.mlir:2: transpose.1: shape mismatch: is f32[2,3], its operands give f32[3,2]");
+            "f.mlir:2:3: transpose.1: shape mismatch: is f32[2,3], its operands give f32[3,2]");
   EXPECT_EQ(ErrorIn("%0 = stablehlo.compare GX, %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> "
                     "tensor<2x3xi1>"),
             "f.mlir:2:3: stablehlo.compare: direction \"GX\"; there are EQ, NE, GE, GT, LE, LT");

@@ -324,7 +324,7 @@ func.func @main(%arg0: tensor<4xf32> loc(#loc1)) -> tensor<4xf32> {
   EXPECT_EQ(root.metadata.op_name, "jit(step)/jvp()/tanh");
   EXPECT_EQ(root.metadata.source_file, "/m.py");
   EXPECT_EQ(root.metadata.source_line, 12);
-  EXPECT_EQ(root.line, 4);
+  EXPECT_EQ(root.place.line, 4);
 }
 
 TEST(StablehloReader, DonationAndShardings) {

@@ -52,7 +52,7 @@ ENTRY main.3 {
   EXPECT_EQ(y.shape.ToString(), "f32[2]{0}");
   EXPECT_THAT(y.operands, ElementsAre(InstructionId(0), InstructionId(0)));
   EXPECT_TRUE(y.is_root);
-  EXPECT_EQ(y.line, 5);
+  EXPECT_EQ(y.place.line, 5);
   EXPECT_EQ(entry[InstructionId(0)].metadata.op_name, "x");
 }
 

@@ -293,8 +293,8 @@ TEST(VerifierTest, ErrorsOfModulesWithoutTextHaveNoLine) {
   Instruction& b = module->computations[0].instructions[1];
   b.shape.dims[0] = 3;
   EXPECT_EQ(VerifyModule(*module, "f.pb").message(),
-            "f.pb:4: b: shape mismatch: is f32[3], its operands give f32[2]");
-  b.line = 0;
+            "f.pb:4:7: b: shape mismatch: is f32[3], its operands give f32[2]");
+  b.place = {};
   EXPECT_EQ(VerifyModule(*module, "f.pb").message(),
             "f.pb: b: shape mismatch: is f32[3], its operands give f32[2]");
 }

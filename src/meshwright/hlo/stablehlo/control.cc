@@ -148,7 +148,7 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
 
   loop.opcode = Opcode::kWhile;
   loop.metadata = MetadataOf(operation);
-  loop.line = operation.line;
+  loop.place = operation.place;
   loop.operands = {inits.size() == 1 ? inits[0] : builder().AddTuple(inits, {})};
   loop.shape = builder()[loop.operands[0]].shape;
   const Metadata metadata = loop.metadata;

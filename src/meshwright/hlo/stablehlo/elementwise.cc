@@ -23,7 +23,7 @@ absl::Status LowerAsMap(StablehloLowering& l, const MlirOperation& operation, st
     function.operands.push_back(builder.AddParameter(Shape::Array(shape.type, {}), {}, ""));
   }
   if (function.operands.empty()) return l.Error(operation, "has no operands");
-  function.line = operation.line;
+  function.place = operation.place;
   const InstructionId root = builder.AddAsIs(std::move(function));
   std::vector<InstructionId> moved;
   map.called = {l.AddComputation(builder.Finish(l.ComputationName(name), root, l.names(), &moved))};

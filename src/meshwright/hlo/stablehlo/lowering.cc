@@ -88,7 +88,7 @@ absl::StatusOr<Instruction> StablehloLowering::Prepare(const MlirOperation& oper
     }
   }
   instruction.metadata = MetadataOf(operation);
-  instruction.line = operation.line;
+  instruction.place = operation.place;
   MW_ASSIGN_OR_RETURN(instruction.sharding,
                       ShardingOf(operation.attributes, operation.results.size()));
   return instruction;
@@ -317,7 +317,7 @@ absl::StatusOr<ComputationId> StablehloLowering::LowerBody(const MlirFunction& f
     }
     const InstructionId id = frame.builder.AddParameter(*port.type, locations_.Find(port.location),
                                                         function.value_names[Index(argument)]);
-    frame.builder[id].line = function.line;
+    frame.builder[id].place = function.place;
     MW_ASSIGN_OR_RETURN(frame.builder[id].sharding, ShardingOf(port.attributes, 1));
     Bind(argument, id);
   }
@@ -383,7 +383,7 @@ absl::StatusOr<InstructionId> StablehloLowering::MainRoot(const MlirOperation& t
     wanted.shape = *port.type;
     wanted.operands = {values[i]};
     wanted.sharding = std::move(sharding);
-    wanted.line = terminator.line;
+    wanted.place = terminator.place;
     values[i] = builder().AddAsIs(std::move(wanted));
   }
   if (values.size() == 1) return values[0];
@@ -430,15 +430,20 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
 
 void StablehloLowering::FindPartitions() {
   // What is no number is for CheckNotPartitioned to refuse.
-  const auto say = [this](const char* count, const MlirAttribute& value) {
+  constexpr std::string_view kPartitions = "num_partitions";
+  const auto say = [this](std::string_view count, const MlirAttribute& value) {
     const bool number = value.kind == MlirAttribute::Kind::kInteger;
     if (number && value.integer == 1) return;
-    program_.module.other.emplace_back(count, number ? StrCat(value.integer) : value.text);
+    Module& module = program_.module;
+    module.other.emplace_back(count, number ? StrCat(value.integer) : value.text);
+    if (count == kPartitions || module.devices_place.line == 0) {
+      module.devices_place = TextCursor(text_, file_name_).PlaceAt(value.position);
+    }
   };
   for (const auto& [name, value] : mlir_.attributes) {
     if (name == "mhlo.num_replicas") say("replica_count", value);
     if (name != "mhlo.num_partitions") continue;
-    say("num_partitions", value);
+    say(kPartitions, value);
     program_.source.partitions_begin = value.position;
     program_.source.partitions_end = value.position + value.text.size();
   }

@@ -330,13 +330,13 @@ absl::Status MlirParser::MakeReducer(MlirOperation& operation, std::string_view 
   MlirOperation combine;
   combine.name = applies;
   combine.position = position;
-  combine.line = operation.line;
+  combine.place = operation.place;
   combine.operands = region.arguments;
   combine.results = {add_value()};
   MlirOperation result;
   result.name = "stablehlo.return";
   result.position = position;
-  result.line = operation.line;
+  result.place = operation.place;
   result.operands = combine.results;
   region.operations.push_back(std::move(combine));
   region.operations.push_back(std::move(result));

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "meshwright/hlo/shape.h"
+#include "meshwright/hlo/source_place.h"
 #include "meshwright/hlo/stablehlo/mlir_syntax.h"
 
 // An MLIR module of functions as it is written, before anything is made of its operations. Views
@@ -56,7 +57,7 @@ struct MlirUse {
 struct MlirOperation {
   std::string_view name;         // "stablehlo.add"
   size_t position = 0, end = 0;  // of the operation in the text, with its location
-  int32_t line = 0;
+  SourcePlace place;
   size_t location = std::string_view::npos;  // of what stands in its `loc(...)`
   std::vector<MlirValue> operands, results;
   std::vector<MlirDefinition> definitions;
@@ -87,7 +88,7 @@ struct MlirFunction {
   std::string_view name;
   size_t begin = 0, end = 0;  // in the text, with its location
   size_t position = 0;        // behind `func.func`
-  int32_t line = 0;
+  SourcePlace place;
   bool is_private = false;
   bool is_declaration = false;
   std::vector<MlirPort> arguments, results;

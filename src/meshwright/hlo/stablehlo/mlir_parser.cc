@@ -169,7 +169,7 @@ absl::Status MlirParser::ParseFunction(size_t begin) {
   MlirFunction function;
   function.begin = begin;
   function.position = cursor_.position();
-  function.line = cursor_.LineAt(function.position);
+  function.place = cursor_.PlaceAt(function.position);
   cursor_.ConsumeWord("public");
   function.is_private = cursor_.ConsumeWord("private") || cursor_.ConsumeWord("nested");
   MW_ASSIGN_OR_RETURN(function.name, MlirSymbol(cursor_));
@@ -299,7 +299,7 @@ absl::Status MlirParser::ParseOperation(MlirRegion& region) {
   MlirOperation operation;
   cursor_.SkipSpace();
   operation.position = cursor_.position();
-  operation.line = cursor_.LineAt(operation.position);
+  operation.place = cursor_.PlaceAt(operation.position);
   operation.inner = static_cast<MlirValue>(function_->types.size());
   MW_ASSIGN_OR_RETURN(const Definitions defined, ParseDefinitions());
   if (cursor_.Peek() == '"') {

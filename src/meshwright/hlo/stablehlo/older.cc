@@ -88,7 +88,7 @@ absl::Status LowerEinsum(StablehloLowering& l, const MlirOperation& operation, O
   transpose.shape = dot.shape;
   transpose.dimensions = order;
   transpose.metadata = dot.metadata;
-  transpose.line = dot.line;
+  transpose.place = dot.place;
   transpose.sharding = std::exchange(dot.sharding, "");
   for (size_t d = 0; d < order.size(); ++d) {
     dot.shape.dims[static_cast<size_t>(order[d])] = transpose.shape.dims[d];

@@ -28,7 +28,7 @@ absl::Status StablehloLowering::LowerNamedComputation(const MlirOperation& opera
     constraint.operands = {value};
     constraint.shape = builder()[value].shape;
     constraint.metadata = MetadataOf(operation);
-    constraint.line = operation.line;
+    constraint.place = operation.place;
     return builder().AddAsIs(std::move(constraint));
   };
   for (size_t i = 0; i < operation.operands.size(); ++i) {

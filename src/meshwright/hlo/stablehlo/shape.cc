@@ -109,7 +109,7 @@ absl::Status LowerBroadcastInDim(StablehloLowering& l, const MlirOperation& oper
       builder.AddBroadcastInDim(prepared.operands[0], to, dims, prepared.metadata);
   if (id.index() >= before) {
     builder[id].sharding = prepared.sharding;
-    builder[id].line = prepared.line;
+    builder[id].place = prepared.place;
   }
   l.Bind(operation.results[0], id);
   return absl::OkStatus();

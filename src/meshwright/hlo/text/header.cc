@@ -117,6 +117,15 @@ constexpr HeaderAttribute kAttributes[] = {
     {"entry_computation_layout", ReadEntryLayout, EntryLayoutText},
 };
 
+// Header attributes that say for how many devices a module is, the one that is named in messages
+// last.
+void NoteDevices(std::string_view name, SourcePlace place, Module& module) {
+  const bool partitions = name == "num_partitions";
+  if (partitions || (name == "replica_count" && module.devices_place.line == 0)) {
+    module.devices_place = place;
+  }
+}
+
 absl::Status ReadAttribute(TextCursor& cursor, Module& module,
                            std::vector<std::string_view>& seen) {
   cursor.SkipSpace();
@@ -134,6 +143,7 @@ absl::Status ReadAttribute(TextCursor& cursor, Module& module,
   }
   MW_ASSIGN_OR_RETURN(const std::string_view value, cursor.RawValue());
   module.other.emplace_back(name, CanonicalText(value));
+  if (value != "1") NoteDevices(name, cursor.PlaceAt(at), module);
   return absl::OkStatus();
 }
 

@@ -76,7 +76,7 @@ absl::StatusOr<size_t> HloTextReader::ReadRightSide(std::string_view name, size_
                                                     Scope& scope) {
   Instruction instruction;
   instruction.name = std::string(name);
-  instruction.line = cursor_.LineAt(at);
+  instruction.place = cursor_.PlaceAt(at);
   const bool is_typed = AtShape();
   if (is_typed) {
     MW_ASSIGN_OR_RETURN(instruction.shape, ParseShape(cursor_));
@@ -235,7 +235,7 @@ absl::StatusOr<std::optional<InstructionId>> HloTextReader::ReadNewParameter(Sco
   }
   parameter.opcode = Opcode::kParameter;
   parameter.name = std::string(name);
-  parameter.line = cursor_.LineAt(at);
+  parameter.place = cursor_.PlaceAt(at);
   parameter.parameter_number = single_parameters_++;
   const InstructionId id(scope.computation.instructions.size());
   if (!name.empty()) scope.instructions.emplace(name, id.index());

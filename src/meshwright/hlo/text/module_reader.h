@@ -77,7 +77,7 @@ class HloTextReader {
   absl::Status OrderComputations();
   absl::Status InferShapes();
   absl::Status CheckSignatures() const;
-  absl::Status ErrorAtLine(int32_t line, std::string_view message) const;
+  absl::Status ErrorAtPlace(SourcePlace place, std::string_view message) const;
 
   // ---- text_instruction.cc ----
   absl::Status ReadInstruction(Scope& scope);

@@ -48,7 +48,7 @@ absl::StatusOr<Module> HloTextReader::Read() {
     }
   }
   if (const auto error = FindVerifierError(module_)) {
-    return ErrorAtLine(module_[error->computation][error->instruction].line, error->message);
+    return ErrorAtPlace(module_[error->computation][error->instruction].place, error->message);
   }
   return std::move(module_);
 }
@@ -222,14 +222,14 @@ absl::Status HloTextReader::CollectParameters(Computation& computation) {
     const Instruction& parameter = computation[id];
     const auto number = static_cast<size_t>(parameter.parameter_number);
     if (number >= parameters.size()) {
-      return ErrorAtLine(parameter.line, StrCat(parameter.name, ": parameter number ", number,
-                                                " leaves a gap; computation ", computation.name,
-                                                " has ", parameters.size(), " parameters"));
+      return ErrorAtPlace(parameter.place, StrCat(parameter.name, ": parameter number ", number,
+                                                  " leaves a gap; computation ", computation.name,
+                                                  " has ", parameters.size(), " parameters"));
     }
     if (computation.parameters[number].valid()) {
-      return ErrorAtLine(parameter.line,
-                         StrCat(parameter.name, ": parameter number ", number, " is taken by ",
-                                computation[computation.parameters[number]].name));
+      return ErrorAtPlace(parameter.place,
+                          StrCat(parameter.name, ": parameter number ", number, " is taken by ",
+                                 computation[computation.parameters[number]].name));
     }
     computation.parameters[number] = id;
   }
@@ -282,8 +282,8 @@ absl::Status HloTextReader::OrderComputations() {
   if (!result.cycle.empty()) {
     std::string path;
     for (const size_t c : result.cycle) StrAppend(&path, computations[c].name, " -> ");
-    return ErrorAtLine(computations[result.cycle.front()].instructions.front().line,
-                       StrCat("recursive call: ", path, computations[result.cycle.front()].name));
+    return ErrorAtPlace(computations[result.cycle.front()].instructions.front().place,
+                        StrCat("recursive call: ", path, computations[result.cycle.front()].name));
   }
   Reorder(module_, result.order);
   return absl::OkStatus();
@@ -295,8 +295,8 @@ absl::Status HloTextReader::InferShapes() {
       if (instruction.shape.type != ElementType::kInvalid) continue;
       absl::StatusOr<Shape> shape = InferShape(module_, computation, instruction);
       if (!shape.ok()) {
-        return ErrorAtLine(instruction.line,
-                           StrCat(instruction.name, ": ", shape.status().message()));
+        return ErrorAtPlace(instruction.place,
+                            StrCat(instruction.name, ": ", shape.status().message()));
       }
       instruction.shape = *std::move(shape);
     }
@@ -319,10 +319,10 @@ absl::Status HloTextReader::CheckSignatures() const {
   return absl::OkStatus();
 }
 
-absl::Status HloTextReader::ErrorAtLine(int32_t line, std::string_view message) const {
+absl::Status HloTextReader::ErrorAtPlace(SourcePlace place, std::string_view message) const {
   const std::string_view text = cursor_.text();
   size_t at = 0;
-  for (int32_t l = 1; l < line; ++l) at = text.find('\n', at) + 1;
+  for (int32_t l = 1; l < place.line; ++l) at = text.find('\n', at) + 1;
   at = std::min(text.find_first_not_of(" \t", at), text.size());
   return cursor_.Error(at, message);
 }

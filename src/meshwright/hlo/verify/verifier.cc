@@ -114,9 +114,8 @@ std::optional<VerifierError> FindVerifierError(const Module& module) {
 absl::Status VerifyModule(const Module& module, std::string_view file_name) {
   const std::optional<VerifierError> error = FindVerifierError(module);
   if (!error.has_value()) return absl::OkStatus();
-  const int32_t line = module[error->computation][error->instruction].line;
-  return absl::InvalidArgumentError(
-      StrCat(file_name, ":", line > 0 ? StrCat(line, ":") : "", " ", error->message));
+  const SourcePlace& place = module[error->computation][error->instruction].place;
+  return absl::InvalidArgumentError(StrCat(file_name, place.Suffix(), ": ", error->message));
 }
 
 }  // namespace meshwright

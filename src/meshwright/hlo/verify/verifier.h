@@ -23,7 +23,7 @@ struct VerifierError {
 // users.
 std::optional<VerifierError> FindVerifierError(const Module& module);
 
-// The same as a status: `file:line: message`, without the line if the module was not text.
+// The same as a status: `file:line:column: message`, without the place if the module was not text.
 absl::Status VerifyModule(const Module& module, std::string_view file_name);
 
 }  // namespace meshwright
