@@ -238,3 +238,27 @@ def test_files_of_exports_for_several_platforms(tmp_path):
     assert plan.step_seconds == pytest.approx(mw.plan(several, **EIGHT).step_seconds, rel=1e-6)
     report = plan.verify(repeats=0)
     assert report.passed, str(report)
+
+
+@pytest.mark.parametrize("form", ["export", "artifact", "proto"])
+def test_files_that_are_cut_off_are_refused(form):
+    jitted = jax.jit(lambda w, x: (w - 0.1 * (x.T @ x), x.sum()), donate_argnums=0)
+    shapes = S((256, 256), F32), S((512, 256), F32)
+    exported = jax.export.export(jitted)(*shapes)
+    contents = exported.mlir_module_serialized
+    end = len(contents)
+    if form == "export":
+        pytest.importorskip("flatbuffers")
+        contents = bytes(exported.serialize())
+        end = len(contents)
+    elif form == "proto":
+        # What stands last in a proto, as aliases, may be left out: a cut between is another proto.
+        contents = jitted.lower(*shapes).compiler_ir("hlo").as_serialized_hlo_module_proto()
+        end = contents.rindex(b"tuple.")
+    assert read_program(contents)["parameters"]
+    for cut in {*range(64), *range(64, end, 3), *range(end - 64, end)}:
+        with pytest.raises(mw.Error) as caught:
+            read_program(contents[:cut])
+        text = str(caught.value)
+        assert "\n" not in text
+        assert form != "export" or cut < 200 or "cut off" in text, (cut, text)

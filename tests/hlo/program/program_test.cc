@@ -21,7 +21,8 @@ std::string ErrorOfProgram(const char* text) {
 // One program, a shard_map, in the two forms that JAX gives it; its shards are not planned as if
 // they were whole.
 TEST(ProgramTest, PartitionedProgramsAreRefused) {
-  EXPECT_THAT(ErrorOfProgram(R"(HloModule jit_f
+  EXPECT_THAT(
+      ErrorOfProgram(R"(HloModule jit_f
 body {
   x = f32[256,256] parameter(0)
   ROOT t = f32[256,256] tanh(x)
@@ -32,7 +33,7 @@ ENTRY main {
   m = f32[256,256] call(l), to_apply=body
   ROOT g = f32[512,1024] custom-call(m), custom_call_target="xla.sdy.LocalToGlobalShape"
 })"),
-              HasSubstr("f:8: l: custom-call xla.sdy.GlobalToLocalShape: the body of a shard_map"));
+      HasSubstr("f:8:3: l: custom-call xla.sdy.GlobalToLocalShape: the body of a shard_map"));
   EXPECT_THAT(ErrorOfProgram(R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2, "y"=4]>
   func.func public @main(%arg0: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
@@ -44,6 +45,38 @@ ENTRY main {
   }
 })"),
               HasSubstr("f:4:5: sdy.manual_computation: the body of a shard_map"));
+}
+
+TEST(ProgramTest, ErrorsSayWhereTheTextHasIt) {
+  EXPECT_THAT(ErrorOfProgram("HloModule m,\n  num_partitions=1, replica_count=4\n"
+                             "ENTRY e {\n  ROOT a = f32[8] parameter(0)\n}"),
+              HasSubstr("f:2:21: 4 replicas: "));
+  EXPECT_THAT(ErrorOfProgram("module @m attributes {mhlo.num_replicas = 4 : i32} {\n"
+                             "  func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n"
+                             "    return %a : tensor<8xf32>\n  }\n}"),
+              HasSubstr("f:1:43: 4 replicas: "));
+  EXPECT_THAT(ErrorOfProgram("module {\n  func.func @main(%a: tensor<8xf32>) -> tensor<9xf32> {\n"
+                             "    %0 = stablehlo.reshape %a : (tensor<8xf32>) -> tensor<9xf32>\n"
+                             "    return %0 : tensor<9xf32>\n  }\n}"),
+              HasSubstr("f:3:5: reshape"));
+}
+
+TEST(ProgramTest, WhatIsNoProgramIsCalledWhatItIs) {
+  using std::string_literals::operator""s;
+  const auto error = [](std::string contents) {
+    return std::string(ParseProgram(std::move(contents), "f").status().message());
+  };
+  for (const std::string& empty : {""s, " \n\n"s, "\xef\xbb\xbf"s}) {
+    EXPECT_THAT(error(empty), HasSubstr("f: the file is empty; expected a program"));
+  }
+  EXPECT_THAT(error(std::string(1000, '\0')), HasSubstr("f: the file has nothing but NUL bytes"));
+  const std::string text = "HloModule m\nENTRY e {\n  ROOT a = f32[8] parameter(0)\n}\n";
+  std::string wide;
+  for (const char c : text) wide += {c, '\0'};
+  for (const std::string& mark : {""s, "\xff\xfe"s}) {
+    EXPECT_THAT(error(mark + wide), HasSubstr("f: text in UTF-16; convert it to UTF-8"));
+  }
+  EXPECT_TRUE(ParseProgram("\xef\xbb\xbf" + text, "f").ok());
 }
 
 TEST(ProgramTest, FormatsAreToldApart) {

@@ -206,7 +206,7 @@ TEST(ProtoErrorsTest, NameThePlaceAndTheFault) {
               }),
               HasSubstr("literal has 8 bytes"));
   EXPECT_THAT(broken([](auto& m, auto& i) { m.clear_computations(); }),
-              HasSubstr("not an HloModuleProto or HloProto with computations"));
+              HasSubstr("neither text nor a whole HloModuleProto or HloProto with computations"));
 }
 
 // As constants are written: XLA reads no literal without a layout.

@@ -73,6 +73,7 @@ absl::StatusOr<Program> ReadProgram(const std::string& path) {
 absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& name) {
   std::string sha256 = Sha256Hex(contents);
   MW_ASSIGN_OR_RETURN(contents, MaybeGunzip(std::move(contents), name));
+  MW_RETURN_IF_ERROR(DecodeProgram(contents, name));
   const HloFormat format = DetectHloFormat(contents);
   const FormatRow& row = *std::find_if(std::begin(kProgramFormats), std::end(kProgramFormats),
                                        [&](const FormatRow& r) { return r.format == format; });

@@ -5,6 +5,7 @@
 
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/hlo/proto/reader.h"
 #include "meshwright/hlo/stablehlo/bytecode_file.h"
 #include "meshwright/hlo/stablehlo/jax_export.h"
@@ -32,7 +33,44 @@ std::string_view SkipComments(std::string_view text) {
   }
 }
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+// Text of two bytes a character, told by its mark or, as nearly all of a program is ASCII, by a NUL
+// before or after every character.
+bool IsWideText(std::string_view probe) {
+  using std::string_view_literals::operator""sv;
+  if (probe.starts_with("\xff\xfe"sv) || probe.starts_with("\xfe\xff"sv)) return true;
+  for (const size_t nul : {0, 1}) {
+    size_t i = 0;
+    while (i < probe.size() && (i % 2 == nul) == (probe[i] == '\0') &&
+           (i % 2 == nul || !IsControl(probe[i]))) {
+      ++i;
+    }
+    if (i == probe.size() && i > 2) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+absl::Status DecodeProgram(std::string& contents, std::string_view file_name) {
+  if (contents.starts_with(kByteOrderMark)) contents.erase(0, kByteOrderMark.size());
+  const std::string_view probe = std::string_view(contents).substr(0, kProbeBytes);
+  std::string wrong;
+  if (contents.find_first_not_of(" \t\r\n") == std::string::npos) {
+    wrong = "the file is empty";
+  } else if (contents.find_first_not_of('\0') == std::string::npos) {
+    wrong = "the file has nothing but NUL bytes, as if it had not been written to its end";
+  } else if (IsWideText(probe)) {
+    wrong = "text in UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)";
+  } else {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat(file_name, ": ", wrong,
+             "; expected a program: HLO text or proto, or StableHLO as MLIR text, bytecode or "
+             "what jax.export writes"));
+}
 
 HloFormat DetectHloFormat(std::string_view contents) {
   if (contents.starts_with(kBytecodeMagic) || IsJaxExport(contents)) return HloFormat::kMlir;
@@ -49,7 +87,8 @@ HloFormat DetectHloFormat(std::string_view contents) {
 }
 
 absl::StatusOr<Module> ReadHlo(const std::string& path) {
-  MW_ASSIGN_OR_RETURN(const std::string contents, ReadFileMaybeGzip(path));
+  MW_ASSIGN_OR_RETURN(std::string contents, ReadFileMaybeGzip(path));
+  MW_RETURN_IF_ERROR(DecodeProgram(contents, path));
   switch (DetectHloFormat(contents)) {
     case HloFormat::kText:
       return ParseHloText(contents, path);

@@ -19,6 +19,10 @@ enum class HloFormat {
 // text reader says best what is wrong with it.
 HloFormat DetectHloFormat(std::string_view contents);
 
+// Takes a byte order mark of UTF-8 away. Errors, `file: message`: contents that are a program in no
+// format, being empty, NUL bytes, or text in another encoding.
+absl::Status DecodeProgram(std::string& contents, std::string_view file_name);
+
 // Reads the program in the file at `path`: HLO text or proto or StableHLO text or bytecode, gzipped
 // or not, whatever it is called.
 absl::StatusOr<Module> ReadHlo(const std::string& path);

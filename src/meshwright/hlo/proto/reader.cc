@@ -355,8 +355,18 @@ absl::StatusOr<Module> ParseHloProto(std::string_view bytes, std::string_view fi
   } else if (plain.ParseFromArray(bytes.data(), size) && plain.computations_size() > 0) {
     proto = &plain;
   } else {
-    return absl::InvalidArgumentError(StrCat(
-        prefix, "not an HloModuleProto or HloProto with computations (", bytes.size(), " bytes)"));
+    return absl::InvalidArgumentError(
+        StrCat(prefix,
+               "neither text nor a whole HloModuleProto or HloProto with computations, MLIR "
+               "bytecode or file of jax.export (",
+               bytes.size(), " bytes)"));
+  }
+  if (!proto->has_host_program_shape()) {
+    return absl::InvalidArgumentError(
+        StrCat(prefix,
+               "lacks host_program_shape, which XLA writes behind the computations and "
+               "reads no module without; is the file cut off? (",
+               bytes.size(), " bytes)"));
   }
   absl::StatusOr<Module> module = ModuleReader(*proto).Read();
   if (!module.ok()) return Prefixed(prefix, module.status());

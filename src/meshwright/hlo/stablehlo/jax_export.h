@@ -18,7 +18,7 @@ namespace meshwright {
 bool IsJaxExport(std::string_view contents);
 
 // Where the artifact is in `contents`, of which IsJaxExport holds. Errors, `file: message`: the
-// function was exported for sizes that are not known.
+// function was exported for sizes that are not known, or the file is cut off.
 struct JaxExportModule {
   size_t offset = 0, size = 0;
   // If there are several, the artifact's first argument says which of them the program runs on.
