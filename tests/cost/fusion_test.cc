@@ -141,6 +141,36 @@ TEST(AnalyzeFusion, StoresWhatIsDearToRecompute) {
   EXPECT_TRUE(Fused(text(4)).Stored("sum"));
 }
 
+// A mask takes less memory than what it is made of, which its users' kernels read anyway.
+TEST(AnalyzeFusion, RecomputesFromWhatAKernelReadsAnyway) {
+  const Fused f(R"(
+    a = f32[1000] parameter(0)
+    b = f32[1000] parameter(1)
+    mask = pred[1000] compare(a, b), direction=LT
+    up = f32[1000] select(mask, a, b)
+    down = f32[1000] select(mask, b, a)
+    zero = f32[] constant(0)
+    one = f32[] reduce(up, zero), dimensions={0}, to_apply=add
+    other = f32[] reduce(down, zero), dimensions={0}, to_apply=add
+    ROOT r = (f32[], f32[]) tuple(one, other)
+  )");
+  EXPECT_FALSE(f.Stored("mask"));
+  EXPECT_FALSE(f.Kernel("mask"));
+}
+
+TEST(AnalyzeFusion, BitsOfOneWidthAreElementwise) {
+  const Fused f(R"(
+    a = f32[1000] parameter(0)
+    bits = s32[1000] bitcast-convert(a)
+    more = s32[1000] add(bits, bits)
+    bytes = s8[1000,4] bitcast-convert(more)
+    ROOT r = s8[1000,4] negate(bytes)
+  )");
+  EXPECT_FALSE(f.Kernel("bits"));
+  EXPECT_TRUE(f.Kernel("more"));
+  EXPECT_TRUE(f.Kernel("bytes"));
+}
+
 TEST(AnalyzeFusion, LibraryCallsNeedMemoryAndViewsAreNone) {
   const Fused f(R"(
     x = f32[8,64,16] parameter(0)

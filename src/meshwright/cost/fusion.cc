@@ -11,13 +11,15 @@
 // kernels that its users run in are known. One that every user can take in fuses if computing it
 // again in k kernels moves no more bytes than storing it:
 //
-//   k * in  <=  in + out + k * out
+//   again  <=  in + out + k * out
 //
 // `out` are its bytes, `in` the fewest bytes from which it can be computed: those of its operands,
 // or less where an operand can itself be recomputed from less (a convert from bf16, a broadcast of
-// a row maximum). So a chain of unary operators always fuses (softmax: exp is computed in the
-// kernel of the sum and again in that of the quotient, as XLA does), a residual sum of two arrays
-// fuses into up to three kernels and is stored for more.
+// a row maximum). `again` is `in` for each of the kernels, without the operands that the kernel
+// takes in for another operator anyway: a mask of x is computed wherever x itself is read. So a
+// chain of unary operators always fuses (softmax: exp is computed in the kernel of the sum and
+// again in that of the quotient, as XLA does), a residual sum of two arrays fuses into up to three
+// kernels and is stored for more.
 //
 // Views (reshape, transpose, bitcast, copy) move nothing: whoever needs one in memory needs what it
 // shows in memory. Where the order of its dimensions in memory does not suit a user, a kernel
@@ -43,7 +45,9 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "meshwright/cost/layout.h"
 #include "meshwright/hlo/element_value.h"
@@ -53,6 +57,8 @@ namespace {
 
 // Kernels that one operator may be duplicated into.
 constexpr size_t kMaxKernels = 8;
+// How far back a value is looked for in what a kernel reads.
+constexpr int kMostSteps = 4;
 
 // Times that one kernel may compute an operator (kAllowedCodeDuplication).
 constexpr double kMaxTimes = 15;
@@ -94,7 +100,14 @@ constexpr RoleRow kRoles[] = {
     {Opcode::kScatter, Role::kInPlace},
 };
 
-Role RoleOf(const Op& op) {
+// A conversion of bits between types of one width is elementwise, as IsElementwise of XLA's
+// HloInstruction has it; between other types dimensions come or go.
+bool KeepsDimensions(const Graph& graph, const Op& op) {
+  return op.instruction->opcode == Opcode::kBitcastConvert && op.operands.size() == 1 &&
+         graph[op.operands[0]].shape.dims == graph[op.result()].shape.dims;
+}
+
+Role RoleOf(const Graph& graph, const Op& op) {
   if (op.kind != OpKind::kInstruction || op.instruction == nullptr || op.results.size() != 1) {
     // Reductions of several values at once (arg max) have several results.
     const bool variadic_reduce = op.kind == OpKind::kInstruction && op.instruction != nullptr &&
@@ -105,7 +118,8 @@ Role RoleOf(const Op& op) {
   for (const RoleRow& row : kRoles) {
     if (row.opcode == op.instruction->opcode) return row.role;
   }
-  return IsElementwise(op.instruction->opcode) ? Role::kFusible : Role::kMemory;
+  const bool fusible = IsElementwise(op.instruction->opcode) || KeepsDimensions(graph, op);
+  return fusible ? Role::kFusible : Role::kMemory;
 }
 
 // Can operand `operand` be computed inside the kernel of an operator of this role?
@@ -128,7 +142,7 @@ bool TakesIn(Role role, size_t operand) {
 class FusionAnalysis {
  public:
   explicit FusionAnalysis(const Graph& graph) : graph_(graph) {
-    for (const Op& op : graph.ops) roles_.push_back(RoleOf(op));
+    for (const Op& op : graph.ops) roles_.push_back(RoleOf(graph, op));
     const size_t values = graph.values.size();
     info_.materialized.assign(values, false);
     info_.free.assign(values, false);
@@ -150,6 +164,7 @@ class FusionAnalysis {
     for (size_t i = graph_.ops.size(); i-- > 0;) Decide(OpId(i));
     if (StoreWhatIsComputedTooOften()) {
       places_.assign(places_.size(), {});
+      taken_in_.clear();
       for (size_t i = graph_.ops.size(); i-- > 0;) Decide(OpId(i));
     }
     MergeIntoReaders();
@@ -175,7 +190,7 @@ class FusionAnalysis {
   double Elements(const Op& root) const {
     int64_t most = 0;
     for (ValueId v : root.results) most = std::max(most, graph_[v].shape.elements());
-    if (RoleOf(root) == Role::kReduction)
+    if (RoleOf(graph_, root) == Role::kReduction)
       most = std::max(most, graph_[root.operands[0]].shape.elements());
     return static_cast<double>(most);
   }
@@ -206,12 +221,16 @@ class FusionAnalysis {
     }
   }
 
-  // Fewest bytes from which a fusible operator can be computed.
-  double InputBytes(const Op& op) const {
+  // Fewest bytes from which a fusible operator can be computed, without the operands that
+  // `is_there`.
+  double InputBytes(
+      const Op& op,
+      absl::FunctionRef<bool(ValueId)> is_there = [](ValueId) { return false; }) const {
     double sum = 0;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const auto here = op.operands.begin() + static_cast<int64_t>(i);
       if (std::find(op.operands.begin(), here, *here) != here) continue;  // x * x
+      if (is_there(*here)) continue;
       sum += cheapest_[here->index()] * Part(op, i);
     }
     return sum;
@@ -231,7 +250,7 @@ class FusionAnalysis {
   // they are indexed: a million rows of a table of a hundred thousand, 51 MB, took an H200 with 50
   // MB of cache as long as rows that are all different.
   double Part(const Op& op, size_t operand) const {
-    if (operand != 0 || RoleOf(op) != Role::kPart) return 1;
+    if (operand != 0 || RoleOf(graph_, op) != Role::kPart) return 1;
     const double have = static_cast<double>(graph_[op.operands[0]].shape.elements());
     const double need = static_cast<double>(graph_[op.result()].shape.elements());
     if (have <= 0) return 1;
@@ -261,6 +280,7 @@ class FusionAnalysis {
       for (ValueId result : op.results) info_.materialized[result.index()] = true;
       info_.kernel[id.index()] =
           op.kind == OpKind::kInstruction && op.instruction->opcode != Opcode::kParameter;
+      if (role == Role::kReduction || role == Role::kInPlace) TakeIn(op, {Place{.kernel = id}});
       return;
     }
     const ValueId result = op.result();
@@ -288,10 +308,37 @@ class FusionAnalysis {
       return;
     }
     const double in = InputBytes(op), out = Bytes(result);
-    if (in_memory || too_many || k * in > in + out + k * out) {
+    if (in_memory || too_many || BytesToComputeIn(op, places) > in + out + k * out) {
       info_.materialized[result.index()] = true;
       info_.kernel[id.index()] = true;
       places = {Place{id, 1, Elements(op), {id}}};
+    }
+    TakeIn(op, places);
+  }
+
+  // Bytes read in order to compute a fusible operator in each of the kernels. What a kernel takes
+  // in for another operator is there already.
+  double BytesToComputeIn(const Op& op, const Places& places) const {
+    double sum = 0;
+    for (const Place& place : places) {
+      sum += InputBytes(op, [&](ValueId v) { return IsIn(place.kernel, v, kMostSteps); });
+    }
+    return sum;
+  }
+
+  // Whether a kernel takes in a value, or all that it is computed from in so many steps.
+  bool IsIn(OpId kernel, ValueId v, int steps) const {
+    if (IsFree(v) || taken_in_.contains(Key(kernel, v))) return true;
+    if (steps == 0 || RoleOfProducer(v) != Role::kFusible) return false;
+    const std::vector<ValueId>& from = graph_[graph_[v].producer].operands;
+    return std::all_of(from.begin(), from.end(),
+                       [&](ValueId operand) { return IsIn(kernel, operand, steps - 1); });
+  }
+
+  void TakeIn(const Op& op, const Places& places) {
+    for (const ValueId v : op.operands) {
+      if (IsFree(v)) continue;
+      for (const Place& place : places) taken_in_.insert(Key(place.kernel, v));
     }
   }
 
@@ -375,7 +422,7 @@ class FusionAnalysis {
       for (const Place& place : places_[v]) {
         if (most[place.kernel.index()] <= kMaxTimes || place.kernel == value.producer) continue;
         const auto reads_from_another_part = [&](OpId user) {
-          return !IsIn(user, place.kernel) ||
+          return !RunsIn(user, place.kernel) ||
                  part(user, place.kernel) > part(value.producer, place.kernel);
         };
         if (std::all_of(value.users.begin(), value.users.end(), reads_from_another_part))
@@ -385,7 +432,7 @@ class FusionAnalysis {
     return any;
   }
 
-  bool IsIn(OpId op, OpId kernel) const {
+  bool RunsIn(OpId op, OpId kernel) const {
     if (op == kernel) return true;
     const Op& in = graph_[op];
     if (in.results.size() != 1) return false;
@@ -521,6 +568,7 @@ class FusionAnalysis {
   std::vector<bool> forced_;       // per value: somebody needs it in memory
   std::vector<Places> places_;     // per fused value: where it is computed
   std::vector<OpId> merged_into_;  // per kernel: the one that computes it besides its own root
+  absl::flat_hash_set<uint64_t> taken_in_;      // (kernel, value): an operand of what it computes
   absl::flat_hash_map<uint64_t, double> read_;  // (kernel, value): the share already charged
 };
 
