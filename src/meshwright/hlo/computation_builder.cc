@@ -130,7 +130,55 @@ InstructionId ComputationBuilder::FoldRearranged(const Instruction& instruction)
   return AddConstant(instruction.shape, operand.literal, instruction.metadata);
 }
 
+// What computes nothing, as there are no elements: StableHLO's canonicalization, which XLA's
+// conversion runs, has constants for tensors without elements, wherever they come from.
+InstructionId ComputationBuilder::FoldEmpty(Instruction& instruction) {
+  const auto empty = [](const Shape& shape) { return shape.is_array() && shape.elements() == 0; };
+  switch (instruction.opcode) {
+    case Opcode::kParameter:
+    case Opcode::kConstant:
+    case Opcode::kTuple:
+    case Opcode::kCall:
+    case Opcode::kWhile:
+    case Opcode::kConditional:
+      return {};
+    default:
+      if (HasEffect(instruction) || instruction.opcode == Opcode::kCustomCall) return {};
+  }
+  if (empty(instruction.shape)) {
+    return AddConstant(instruction.shape, Literal(), instruction.metadata);
+  }
+  std::vector<InstructionId>& operands = instruction.operands;
+  if (instruction.opcode == Opcode::kConcatenate) {
+    std::erase_if(operands, [&](InstructionId id) { return empty(computation_[id].shape); });
+    return {};
+  }
+  for (InstructionId& operand : operands) {
+    if (!empty(computation_[operand].shape)) continue;
+    const Shape shape = computation_[operand].shape;
+    operand = AddConstant(shape, Literal(), instruction.metadata);
+  }
+  if (operands.size() < 2 || !empty(computation_[operands[0]].shape)) return {};
+  // What begins with a value and adds no other to it is that value everywhere.
+  const auto fill = [&](InstructionId value, const Shape& shape) {
+    const Shape& from = computation_[value].shape;
+    const bool fills = from.is_array() && from.dims.empty() && from.type == shape.type;
+    return fills ? AddBroadcastInDim(value, shape, {}, instruction.metadata) : InstructionId();
+  };
+  if (instruction.opcode == Opcode::kPad) return fill(operands[1], instruction.shape);
+  if (instruction.opcode != Opcode::kReduce) return {};
+  const size_t half = operands.size() / 2;
+  if (instruction.shape.is_array()) return fill(operands[half], instruction.shape);
+  std::vector<InstructionId> elements;
+  for (size_t i = 0; i < half && i < instruction.shape.tuple.size(); ++i) {
+    elements.push_back(fill(operands[half + i], instruction.shape.tuple[i]));
+    if (!elements.back().valid()) return {};
+  }
+  return AddTuple(elements, instruction.metadata);
+}
+
 InstructionId ComputationBuilder::Fold(Instruction& instruction) {
+  if (const InstructionId folded = FoldEmpty(instruction); folded.valid()) return folded;
   if (const InstructionId folded = FoldElementwise(instruction); folded.valid()) return folded;
   std::vector<InstructionId>& operands = instruction.operands;
   if (operands.empty()) return {};

@@ -70,6 +70,7 @@ class ComputationBuilder {
   using ConstantKey = std::tuple<ElementType, std::vector<int64_t>, std::string, bool>;
 
   InstructionId Fold(Instruction& instruction);
+  InstructionId FoldEmpty(Instruction& instruction);
   InstructionId FoldElementwise(const Instruction& instruction);
   InstructionId FoldRearranged(const Instruction& instruction);
   // Bytes of element `i` of a constant or filled tensor.

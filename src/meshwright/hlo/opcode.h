@@ -92,6 +92,7 @@ enum class OpcodeClass {
   V(kMap, "map", -1, kElementwise)                                        \
   V(kMaximum, "maximum", 2, kElementwise)                                 \
   V(kMinimum, "minimum", 2, kElementwise)                                 \
+  V(kMulhi, "mulhi", 2, kElementwise)                                     \
   V(kMultiply, "multiply", 2, kElementwise)                               \
   V(kNegate, "negate", 1, kElementwise)                                   \
   V(kNot, "not", 1, kElementwise)                                         \

@@ -117,6 +117,7 @@ const std::vector<RuleRow>& RuleTable() {
       {Opcode::kMap, rules::Elementwise, "([i,j],...)->[i,j]", ""},
       {Opcode::kMaximum, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kMinimum, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
+      {Opcode::kMulhi, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kMultiply, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kNegate, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kNot, rules::Elementwise, "([i,j])->[i,j]", ""},

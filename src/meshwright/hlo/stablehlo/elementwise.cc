@@ -239,7 +239,7 @@ constexpr StablehloOperation kElementwiseOperations[] = {
     {"chlo.is_neg_inf", Opcode::kMap, LowerMapped},
     {"chlo.is_pos_inf", Opcode::kMap, LowerMapped},
     {"chlo.lgamma", Opcode::kMap, LowerMapped},
-    {"chlo.mulhi", Opcode::kMap, LowerMapped},
+    {"chlo.mulhi", Opcode::kMulhi, LowerPlain},
     {"chlo.next_after", Opcode::kMap, LowerMapped},
     {"chlo.polygamma", Opcode::kMap, LowerMapped},
     {"chlo.sinh", Opcode::kSinh, LowerPlain},

@@ -5,6 +5,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/attribute_tables.h"
+#include "meshwright/hlo/flatten.h"
 #include "meshwright/hlo/partitioned.h"
 #include "meshwright/hlo/scan_call.h"
 #include "meshwright/hlo/stablehlo/lowering.h"
@@ -141,6 +142,49 @@ absl::Status RefuseManualCall(StablehloLowering& l, const MlirOperation& operati
   return l.ErrorAt(operation.position, ManualMessage(operation.name));
 }
 
+// What ApproxTopKFallback of XLA's builder (xla/hlo/builder/lib/approx_topk.cc) makes of
+// approx_max_k wherever there is no kernel for it, which is on all devices but TPUs: everything is
+// sorted by the comparison that the call names, the first elements are the result. The operands
+// after those that are sorted are what padding would be filled with.
+absl::Status LowerApproxTopK(StablehloLowering& l, const MlirOperation& operation, Opcode opcode) {
+  const auto results = static_cast<int64_t>(operation.results.size());
+  MW_RETURN_IF_ERROR(l.Expect(operation, 2 * results, results, 0));
+  const MlirAttribute* const callees = operation.Find("called_computations");
+  const MlirAttribute* const config = l.Find(operation, {"mhlo.backend_config", "backend_config"});
+  const MlirAttribute* const dimension =
+      config == nullptr ? nullptr : config->Find("reduction_dim");
+  if (callees == nullptr || callees->list.size() != 1 || dimension == nullptr || results == 0) {
+    return l.Error(operation, "ApproxTopK lacks its comparison or its reduction_dim");
+  }
+  MW_ASSIGN_OR_RETURN(Instruction sort, l.Prepare(operation, opcode));
+  sort.operands.resize(operation.results.size());
+  sort.dimensions = {dimension->integer};
+  const std::string sharding = std::exchange(sort.sharding, "");
+  const std::vector<std::string_view> shardings = LeafShardings(sharding, results);
+  MW_ASSIGN_OR_RETURN(sort.called.emplace_back(),
+                      l.LowerFunction(operation, callees->list[0].string, {}));
+  std::vector<Shape> sorted;
+  for (const InstructionId operand : sort.operands) sorted.push_back(l.builder()[operand].shape);
+  const Metadata metadata = sort.metadata;
+  const SourcePlace place = sort.place;
+  sort.shape = results == 1 ? sorted[0] : Shape::Tuple(sorted);
+  const InstructionId all = l.builder().Add(std::move(sort));
+  for (int64_t r = 0; r < results; ++r) {
+    const MlirValue result = operation.results[static_cast<size_t>(r)];
+    Instruction first;
+    first.opcode = Opcode::kSlice;
+    first.shape = l.Type(result);
+    first.operands = {results == 1 ? all : l.builder().AddElement(all, r, metadata)};
+    for (const int64_t size : first.shape.dims) first.slice.push_back({0, size, 1});
+    first.metadata = metadata;
+    first.place = place;
+    if (!shardings.empty()) first.sharding = std::string(shardings[static_cast<size_t>(r)]);
+    l.Bind(result, first.sharding.empty() ? l.builder().Add(std::move(first))
+                                          : l.builder().AddAsIs(std::move(first)));
+  }
+  return absl::OkStatus();
+}
+
 struct TargetRow {
   std::string_view target;
   Opcode opcode;
@@ -150,6 +194,7 @@ struct TargetRow {
 constexpr TargetRow kTargets[] = {
     {"SPMDFullToShardShape", Opcode::kCustomCall, RefuseManualCall},
     {"SPMDShardToFullShape", Opcode::kCustomCall, RefuseManualCall},
+    {"ApproxTopK", Opcode::kSort, LowerApproxTopK},
     {"mhlo.topk", Opcode::kTopK, LowerTopK},
     {"mhlo.erf", Opcode::kErf, LowerPlain},
     {"mhlo.asin", Opcode::kAsin, LowerPlain},
