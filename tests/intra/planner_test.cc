@@ -234,6 +234,36 @@ ENTRY main {
       HasSubstr("does not divide into 8 shards, as arguments and results must"));
 }
 
+// A pattern is for what has the dimensions of its sharding; a name can take it or is refused.
+TEST(PlannerTest, PatternsLeaveWhatHasFewerDimensions) {
+  const TestProgram program = ProgramFromText(R"(HloModule t
+ENTRY main {
+  st.w = f32[1024,1024] parameter(0)
+  st.m = f32[1024,1024] parameter(1)
+  st.step = f32[] parameter(2)
+  a = f32[1024,1024] add(st.w, st.m)
+  ROOT r = (f32[1024,1024], f32[]) tuple(a, st.step)
+})");
+  const Mesh mesh = TestMesh("x=2,y=4", "8xh100-sxm");
+  PlannerOptions options;
+  options.fixes = {{"st*", "[(x,y),_]", "--fix #1"}};
+  const absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, RooflineCostModel(mesh), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->warnings,
+              ElementsAre("--fix #1 (st*=[(x,y),_]): applied to 2 of 3 that it matches; left as "
+                          "they were, with fewer dimensions than the sharding: st.step f32[]"));
+  for (const OpId parameter : {program.graph.parameters[0], program.graph.parameters[1]}) {
+    EXPECT_EQ(plan->shardings[program.graph[parameter].result().index()].ToString(mesh),
+              "[(x,y),_]");
+  }
+  for (const char* name : {"st.step", "st.s*"}) {
+    options.fixes = {{name, "[(x,y),_]", "--fix #1"}};
+    EXPECT_THAT(
+        std::string(PlanIntra(program.graph, RooflineCostModel(mesh), options).status().message()),
+        HasSubstr("st.step f32[]: "));
+  }
+}
+
 // What a program for other devices replicates says nothing of these.
 TEST(PlannerTest, ReplicatedForOtherDevicesIsNotUsed) {
   constexpr char kRest[] = R"(}

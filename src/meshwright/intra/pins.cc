@@ -66,9 +66,32 @@ std::string NearestNames(const std::vector<Target>& targets, std::string_view pa
                        [](std::string* out, const auto& r) { StrAppend(out, r.second); });
 }
 
-absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& targets) {
+// Entries that no sharding has more of.
+constexpr int64_t kAnyRank = 1000;
+constexpr size_t kMaxNamed = 3;
+
+// What a fix whose pattern matches several did not apply to.
+std::string LeftByPattern(const Fix& fix, size_t applied, const std::vector<const Target*>& left) {
+  const size_t named = std::min(left.size(), kMaxNamed);
+  const std::string names =
+      absl::StrJoin(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(named), ", ",
+                    [](std::string* out, const Target* target) {
+                      StrAppend(out, target->name, " ", target->shape->ToString(false));
+                    });
+  return StrCat(fix.origin.empty() ? "fix" : fix.origin, " (", fix.pattern, "=", fix.spec,
+                "): applied to ", applied, " of ", applied + left.size(),
+                " that it matches; left as they were, with fewer dimensions than the sharding: ",
+                names, left.size() > named ? StrCat(" and ", left.size() - named, " more") : "");
+}
+
+// `partly` gets a line if the fix holds for a part of what it matches. What a name means alone can
+// take the sharding or is refused; a pattern is for those that have the dimensions.
+absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& targets,
+                      std::vector<std::string>* partly) {
   const Target* matched_free = nullptr;
-  bool matched = false;
+  size_t applied = 0;
+  std::vector<const Target*> left;
+  absl::Status why_left;
   for (Target& target : targets) {
     if (!GlobMatch(fix.pattern, target.name) &&
         (target.alias.empty() || !GlobMatch(fix.pattern, target.alias))) {
@@ -78,12 +101,17 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
       matched_free = &target;
       continue;
     }
-    matched = true;
     absl::StatusOr<Sharding> sharding = ParseSharding(fix.spec, mesh, target.shape->rank());
     if (!sharding.ok()) {
-      return FixError(fix, StrCat(target.name, " ", target.shape->ToString(false), ": ",
-                                  sharding.status().message()));
+      absl::Status why = FixError(fix, StrCat(target.name, " ", target.shape->ToString(false), ": ",
+                                              sharding.status().message()));
+      const bool named = fix.pattern == target.name || fix.pattern == target.alias;
+      if (named || !ParseSharding(fix.spec, mesh, kAnyRank).ok()) return why;
+      if (left.empty()) why_left = std::move(why);
+      left.push_back(&target);
+      continue;
     }
+    ++applied;
     if (absl::Status possible = CheckPossible(*target.shape, *sharding, target.inside, mesh);
         !possible.ok()) {
       return FixError(
@@ -96,7 +124,9 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
     target.fix = &fix;
     *target.pin = *std::move(sharding);
   }
-  if (matched) return absl::OkStatus();
+  if (applied == 0 && !left.empty()) return why_left;
+  if (!left.empty()) partly->push_back(LeftByPattern(fix, applied, left));
+  if (applied > 0) return absl::OkStatus();
   if (matched_free != nullptr) {
     return FixError(fix, StrCat(matched_free->name, " ", matched_free->shape->ToString(false),
                                 " depends on no input, so it is made wherever it is needed, as "
@@ -134,7 +164,9 @@ absl::StatusOr<Pins> ResolvePins(const Graph& graph, const Mesh& mesh,
   pins.values.resize(graph.values.size());
   ReadAnnotations(graph, mesh, &pins);
   std::vector<Target> targets = Targets(graph, &pins);
-  for (const Fix& fix : fixes) MW_RETURN_IF_ERROR(ApplyFix(fix, mesh, targets));
+  for (const Fix& fix : fixes) {
+    MW_RETURN_IF_ERROR(ApplyFix(fix, mesh, targets, &pins.partly_applied));
+  }
   for (size_t i = 0; i < tied->size(); ++i) {
     int32_t& tie = (*tied)[i];
     if (tie < 0) continue;

@@ -27,6 +27,8 @@ struct Pins {
   std::vector<bool> may_stay_partial;
   // How many annotations this mesh cannot express, and why; empty if it expresses all.
   std::string unused_annotations;
+  // A line for each fix whose pattern matches some values that have not its dimensions.
+  std::vector<std::string> partly_applied;
 };
 
 // The reason why an array of `shape` cannot be asked to have `sharding`, or OK. `inside`: it

@@ -236,6 +236,7 @@ solve::Problem PreparedProblem::Priced(ProblemCosts& costs, const MovePricing& p
 
 std::vector<std::string> PreparedProblem::WarningsOf(const IntraPlan& plan) const {
   std::vector<std::string> warnings = warnings_;
+  warnings.insert(warnings.end(), pins_.partly_applied.begin(), pins_.partly_applied.end());
   for (std::string& w : UnsupportedWarnings(graph_, plan)) warnings.push_back(std::move(w));
   // Last: what is not known costs more than what somebody else wished for.
   if (!pins_.unused_annotations.empty()) warnings.push_back(pins_.unused_annotations);
