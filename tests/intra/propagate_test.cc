@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,6 +105,21 @@ TEST(PropagatePins, WhatDoesNotDivideStaysWhole) {
                      "x=4");
   EXPECT_EQ(p["flat"], "[x]");
   EXPECT_EQ(p["six"], "[_,_]");
+}
+
+// Whether a sum of sums adds products is known of each from those before it.
+TEST(PropagatePins, LongSumsTakeLinearTime) {
+  std::string entry =
+      "  p = f32[8,8] parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}\n"
+      "  x0 = f32[8,8] negate(p)\n";
+  constexpr int kSums = 100'000;
+  for (int i = 1; i <= kSums; ++i) {
+    absl::StrAppend(&entry, "  x", i, " = f32[8,8] add(x", i - 1, ", p)\n");
+  }
+  absl::StrAppend(&entry, "  ROOT r = f32[8,8] negate(x", kSums, ")\n");
+  const std::clock_t begin = std::clock();
+  EXPECT_EQ(Propagated(entry)["r"], "[x,_]");
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 10);
 }
 
 TEST(PropagatePins, ContractionsComeLast) {

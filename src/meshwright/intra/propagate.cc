@@ -457,16 +457,21 @@ class Propagation {
     return sharding;
   }
 
-  // Results of contractions that have one user, an addition of such.
-  bool AddsPartialSums(OpId id) const {
-    const Op& op = graph_[id];
-    if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kAdd) return false;
-    return std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
-      const OpId producer = graph_[v].producer;
-      if (!graph_[v].only_user().valid() || graph_[producer].kind != OpKind::kInstruction)
-        return false;
-      return IsContraction(rules_[producer.index()]) || AddsPartialSums(producer);
-    });
+  // By operator: it adds results of contractions, or of such additions, of which it is the only
+  // user.
+  std::vector<bool> FindAddsOfPartialSums() const {
+    std::vector<bool> adds(graph_.ops.size(), false);
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
+      if (op.kind != OpKind::kInstruction || op.instruction->opcode != Opcode::kAdd) continue;
+      adds[i] = std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+        const OpId producer = graph_[v].producer;
+        if (!graph_[v].only_user().valid() || graph_[producer].kind != OpKind::kInstruction)
+          return false;
+        return IsContraction(rules_[producer.index()]) || adds[producer.index()];
+      });
+    }
+    return adds;
   }
 
   static bool IsContraction(const Rule& rule) {
@@ -478,12 +483,13 @@ class Propagation {
   void Write() {
     pins_.complete = true;
     pins_.may_stay_partial.assign(graph_.values.size(), false);
+    const std::vector<bool> adds_partial_sums = FindAddsOfPartialSums();
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const std::vector<ValueId>& added = graph_.ops[i].operands;
       const bool alike = std::all_of(added.begin(), added.end(), [&](ValueId v) {
         return states_[v.index()].dims == states_[added[0].index()].dims;
       });
-      if (!alike || !AddsPartialSums(OpId(i))) continue;
+      if (!alike || !adds_partial_sums[i]) continue;
       for (ValueId v : added) {
         // A sharding that the user gave is where it says.
         if (!states_[v.index()].closed) pins_.may_stay_partial[v.index()] = true;
