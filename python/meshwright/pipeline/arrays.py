@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,6 +56,52 @@ class StagedArray:
 
     def __repr__(self) -> str:
         return f"StagedArray({self.dtype}{list(self.shape)}, dimension {self.dimension} at {self.bounds})"
+
+
+_PART = re.compile(r"dimension (\d+) from (\d+) to (\d+)")
+
+
+def to_checkpoint(state: Any) -> Any:
+    """A pytree with a dictionary of its parts, jax.Arrays, in place of every StagedArray.
+
+    This is what checkpointers take, Orbax for one. The names of the parts say what they are.
+    """
+
+    def parts_of(leaf: Any) -> Any:
+        if not isinstance(leaf, StagedArray):
+            return leaf
+        return {
+            f"dimension {leaf.dimension} from {begin} to {end}": part
+            for (begin, end), part in zip(leaf.bounds, leaf.parts)
+        }
+
+    return jax.tree.map(parts_of, state)
+
+
+def from_checkpoint(tree: Any, like: Any) -> Any:
+    """What `to_checkpoint` made, as a pytree of the structure of `like`.
+
+    A pipeline of any plan of the same step takes it, and places it as its plan says. `tree` may have
+    lists in place of tuples, as checkpointers restore them.
+    """
+
+    def is_parted(node: Any) -> bool:
+        return isinstance(node, dict) and bool(node) and all(map(_PART.fullmatch, node))
+
+    def join(node: Any) -> Any:
+        if not is_parted(node):
+            return node
+        found = []
+        for name, part in node.items():
+            match = _PART.fullmatch(name)
+            assert match is not None
+            dimension, begin, end = map(int, match.groups())
+            found.append(((begin, end), dimension, part))
+        found.sort(key=lambda row: row[0])
+        return StagedArray(found[0][1], [row[0] for row in found], [row[2] for row in found])
+
+    leaves = [join(node) for node in jax.tree.leaves(tree, is_leaf=is_parted)]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
 def part_of(leaf: Any, dimension: int, begin: int, end: int) -> Any:

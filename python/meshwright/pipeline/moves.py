@@ -84,8 +84,9 @@ def everywhere(array: jax.Array) -> jax.Array:
 
 def _across_processes(array: jax.Array, target: NamedSharding) -> jax.Array:
     """`target` has the shards that the array has."""
-    received: dict[Any, jax.Array] = {}
     sent = {shard.device: shard.data for shard in array.addressable_shards}
+    kept = _kept(array.shape, array.sharding, target)
+    received: dict[Any, jax.Array] = {device: sent[device] for device in kept if device in sent}
     part = array.sharding.shard_shape(array.shape)
     for senders, receivers in _rounds(array.shape, array.sharding, target):
         mine = {
@@ -111,7 +112,8 @@ def _across_processes(array: jax.Array, target: NamedSharding) -> jax.Array:
 def _rounds(
     shape: tuple[int, ...], source: NamedSharding, target: NamedSharding
 ) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """Senders and receivers, a device once each in a round."""
+    """Senders and receivers, a device once each in a round; what stays where it is is in none."""
+    stays = _kept(shape, source, target)
     having: dict[str, list[Any]] = {}
     for device, index in source.devices_indices_map(shape).items():
         having.setdefault(str(index), []).append(device)
@@ -119,13 +121,30 @@ def _rounds(
     turns: dict[str, int] = {}
     for device, index in target.devices_indices_map(shape).items():
         key = str(index)
+        if device in stays:
+            continue
         turn = turns[key] = turns.get(key, -1) + 1
         sender = having[key][turn % len(having[key])]
         number = turn // len(having[key])
         if number == len(rounds):
             rounds.append({})
         rounds[number][sender] = device
-    return [(tuple(one), tuple(one.values())) for one in rounds]
+    return [pair for one in rounds for pair in _disjoint(one)]
+
+
+def _disjoint(receivers: dict[Any, Any]) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Pairs by sender, apart where a device both sends and receives."""
+    if receivers.keys().isdisjoint(receivers.values()):
+        return [(tuple(receivers), tuple(receivers.values()))]
+    return [((sender,), (receiver,)) for sender, receiver in receivers.items()]
+
+
+@functools.lru_cache(4096)
+def _kept(shape: tuple[int, ...], source: NamedSharding, target: NamedSharding) -> frozenset[Any]:
+    """The devices that have their shard of the target already."""
+    there = source.devices_indices_map(shape)
+    wanted = target.devices_indices_map(shape)
+    return frozenset(device for device, index in wanted.items() if there.get(device) == index)
 
 
 @functools.lru_cache(4096)

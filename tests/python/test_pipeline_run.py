@@ -1,0 +1,186 @@
+"""Pipelines that run: what they compute is what the unsharded step computes, in the planned order.
+
+Tolerances. The models compute in float32 but for attention, which is in bfloat16. A pipeline adds up
+micro-batches and shards in another order than the whole step does: sums of n terms differ by up to
+about sqrt(n) units in the last place (2^-24 of the values, which are of the order of 1 here), and an
+update by Adam or with a global norm divides such sums once more. That is 1e-6 after a step and grows
+with each; 2e-5 after five has room for that, and is far below what leaving out a micro-batch or
+a layer does (1e-3 and more). What goes through bfloat16 may round to the neighbour where two sums differ,
+which is 2^-8 of an activation and, averaged over a batch, less than 1e-3 of a gradient; times the
+learning rate of 0.1 that is 1e-4 a step.
+"""
+
+import collections
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pipeline_models
+import pytest
+from meshwright.pipeline.timeline import Timeline, trace_of
+from xla_flags import FAST_TO_COMPILE
+
+import meshwright as mw
+
+HERE = Path(__file__).parent
+TOLERANCE = {"gpt": 5e-4}
+
+
+def run(model, kind, folder, steps=2):
+    step, arguments, plan = pipeline_models.planned(model, kind, folder)
+    train = mw.jax.pipeline(step, *arguments, plan=plan)
+    checked = pipeline_models.Checked(step, arguments)
+    state = checked.state
+    for _ in range(steps):
+        state, results = train(state, *arguments[1:])
+        checked.compare(state, results)
+    assert checked.error < TOLERANCE.get(model, 2e-5)
+    return train, state, arguments
+
+
+# Each model once and each kind of plan at least once; run_pipelines.py has the whole matrix.
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [("gpt", "gpipe"), ("moe", "meshes"), ("wide_resnet", "interleaved"), ("moe", "zb-h1")],
+)
+def test_equals_the_unsharded_step(model, kind, tmp_path):
+    run(model, kind, tmp_path / "stages")
+
+
+def test_layers_of_a_loop_in_uneven_stages(tmp_path):
+    train, state, arguments = run("llama", "uneven", tmp_path / "stages")
+    staged = [leaf for leaf in jax.tree.leaves(state) if isinstance(leaf, mw.jax.StagedArray)]
+    assert staged
+    devices = [part.devices() for part in staged[0].parts]
+    assert devices == [{jax.devices()[row["devices"][0]]} for row in train.plan.stages]
+    assert np.asarray(staged[0]).shape == staged[0].shape
+
+    # What was donated is gone, and says so.
+    newer, _ = train(state, *arguments[1:])
+    with pytest.raises(mw.InvalidArgumentError, match="was donated to an earlier call"):
+        train(state, *arguments[1:])
+
+    # The measured order is the planned one, on every stage's devices.
+    timeline = Timeline()
+    newer, _ = train.observed(timeline, newer, *arguments[1:])
+    ran = timeline.ran()
+    planned, measured = collections.defaultdict(list), collections.defaultdict(list)
+    for task in train.runtime.order:
+        planned[task.stage].append((task.phase, task.micro_batch))
+    for one in ran:
+        measured[one.task.stage].append((one.task.phase, one.task.micro_batch))
+    assert measured == planned
+    events = trace_of(train.runtime.planned, ran, 2)["traceEvents"]
+    assert {event["pid"] for event in events} == {1, 2}
+    assert {event["tid"] for event in events if event["ph"] == "X"} == {1, 2}
+
+    # Checkpoints, also into another plan.
+    orbax = pytest.importorskip("orbax.checkpoint")
+    with orbax.PyTreeCheckpointer() as checkpointer:
+        checkpointer.save(tmp_path / "checkpoint", mw.jax.to_checkpoint(newer))
+        restored = checkpointer.restore(tmp_path / "checkpoint")
+    _, loss = train(newer, *arguments[1:])
+    restored = mw.jax.from_checkpoint(restored, like=newer)
+    step, _, plan = pipeline_models.planned("llama", "1f1b", tmp_path / "other", layers=3)
+    other = mw.jax.pipeline(step, *arguments, plan=plan)
+    _, again = other(restored, *arguments[1:])
+    assert abs(float(loss) - float(again)) < 1e-6
+
+
+def test_what_does_not_belong_together(tmp_path):
+    step, arguments, plan = pipeline_models.planned("moe", "uneven", tmp_path / "stages")
+    with pytest.raises(mw.InvalidArgumentError, match="name the folder of the plan's stages"):
+        mw.jax.pipeline(step, *arguments, plan=mw.Plan(plan.to_json()))
+    other, others, _ = pipeline_models.planned("wide_resnet", "uneven", tmp_path / "other")
+    with pytest.raises(mw.InvalidArgumentError, match="the stages are of another program"):
+        mw.jax.pipeline(other, *others, plan=plan)
+    whole = mw.plan(step, *arguments, cluster="2xh100-sxm", mesh=2)
+    with pytest.raises(mw.InvalidArgumentError, match=r"has no pipeline; mw\.jax\.shard runs it"):
+        mw.jax.pipeline(step, *arguments, plan=whole)
+
+
+def processes(count, devices, folder, model, kind, steps=2):
+    """The output of each; `devices` of the host in each."""
+    folder.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        address = f"localhost:{probe.getsockname()[1]}"
+    path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    flags = f"{FAST_TO_COMPILE} --xla_force_host_platform_device_count={devices}"
+    environment = {**os.environ, "PYTHONPATH": path, "XLA_FLAGS": flags}
+    command = [sys.executable, HERE / "pipeline_worker.py", address, count]
+    rest = [folder, model, kind, steps]
+    started = [
+        subprocess.Popen(
+            list(map(str, [*command, number, *rest])),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(count)
+    ]
+    try:
+        return [process.communicate(timeout=300) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+
+
+def error_of(output):
+    out, err = output
+    errors = [line.split()[1] for line in out.splitlines() if line.startswith("error ")]
+    assert errors, f"{out}\n{err}"
+    return float(errors[0])
+
+
+def test_two_processes(tmp_path):
+    for output in processes(2, 1, tmp_path / "run", "llama", "uneven"):
+        assert error_of(output) < 2e-5
+
+
+def test_processes_with_different_plans(tmp_path):
+    for out, err in processes(2, 1, tmp_path / "other", "moe", "uneven"):
+        assert "refused process 1 has another plan than process 0" in out, err
+
+
+EXAMPLES = HERE.parents[1] / "examples"
+
+
+def example(*command, flags=FAST_TO_COMPILE):
+    environment = {**os.environ, "XLA_FLAGS": flags, "PYTHON": sys.executable}
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    losses = [
+        float(line.rpartition(" ")[2]) for line in done.stdout.splitlines() if ": loss " in line
+    ]
+    assert len(losses) > 1
+    assert losses == sorted(losses, reverse=True)  # one batch, again
+    return done.stdout
+
+
+def test_the_example(tmp_path):
+    command = [sys.executable, EXAMPLES / "pipeline.py", "--steps", 2, "--layers", 2]
+    try:
+        import orbax.checkpoint  # noqa: F401
+
+        command += ["--checkpoint", tmp_path / "checkpoint"]
+    except ImportError:
+        pass
+    assert "\nverified\n" in example(*command)
+
+
+def test_the_example_in_two_processes():
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        os.environ["PORT"] = str(probe.getsockname()[1])
+    try:
+        example("bash", EXAMPLES / "pipeline_hosts.sh", "--steps", 2, "--layers", 2)
+    finally:
+        del os.environ["PORT"]
