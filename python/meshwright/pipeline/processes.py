@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -28,6 +29,8 @@ _ANSWER_SECONDS = 300.0  # until all processes have lowered and planned
 _numbers = itertools.count()
 _SIGNS = "meshwright/alive/"
 _DONE = "done"
+# In errors of collectives and of the coordination service.
+_BROKEN = re.compile("Gloo|NCCL|UNAVAILABLE|onnection|CoordinationService")
 
 
 def _client() -> Any:
@@ -82,7 +85,8 @@ def watch(stages: Mapping[int, str]) -> None:
     """From now on this process ends, with one line that names the other, when one is gone.
 
     `stages`: by process those it has, for that line. A process is gone that gives no sign of life for
-    20 seconds; JAX's own heartbeats take 100 by default.
+    20 seconds; JAX's own heartbeats take 100 by default. Without process 0, which has the coordination
+    service, JAX itself ends all others at once, with a message of its own.
     """
     global _watching
     if jax.process_count() == 1 or _watching:
@@ -91,11 +95,23 @@ def watch(stages: Mapping[int, str]) -> None:
     ending = threading.Event()
     thread = threading.Thread(target=_watch, args=(dict(stages), ending), daemon=True)
     thread.start()
+    shown = sys.excepthook
+
+    def report(kind: Any, error: BaseException, trace: Any) -> None:
+        """Of a connection that broke, first waits for what the watch says of the other end."""
+        nonlocal failed
+        failed = True
+        if _BROKEN.search(str(error)):
+            time.sleep(_GONE_SECONDS + 3 * _SIGN_SECONDS)
+        shown(kind, error, trace)
 
     def end() -> None:
-        ending.set()
-        thread.join()
+        if not failed:  # else the others take it for gone, and it may well be a failure that they share
+            ending.set()
+            thread.join()
 
+    failed = False
+    sys.excepthook = report
     atexit.register(end)  # before JAX leaves the coordination service, which it registered earlier
 
 
