@@ -98,15 +98,22 @@ def watch(stages: Mapping[int, str]) -> None:
     shown = sys.excepthook
 
     def report(kind: Any, error: BaseException, trace: Any) -> None:
-        """Of a connection that broke, first waits for what the watch says of the other end."""
+        """Of a connection that broke, first waits for what the watch says of the other end.
+
+        Then ends the process: JAX would wait for the others, and these wait for it.
+        """
         nonlocal failed
         failed = True
         if _BROKEN.search(str(error)):
             time.sleep(_GONE_SECONDS + 3 * _SIGN_SECONDS)
         shown(kind, error, trace)
+        sys.stderr.flush()
+        os._exit(1)
 
     def end() -> None:
-        if not failed:  # else the others take it for gone, and it may well be a failure that they share
+        if (
+            not failed
+        ):  # else the others take it for gone, and it may well be a failure that they share
             ending.set()
             thread.join()
 

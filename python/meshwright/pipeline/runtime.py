@@ -147,20 +147,30 @@ class Runtime:
     def _find_donated(self, parameters: Sequence[int]) -> dict[Module, list[int]]:
         """By module the inputs that it may overwrite: a stage's state, by the last that takes it."""
         last: dict[tuple[Any, ...], Input] = {}
+        stages: dict[tuple[Any, ...], set[int]] = defaultdict(set)
         for (module, number), source in self._sources():
             if source.parameter in parameters:
                 program = self.programs[module]
                 layers = program.module.inputs[number].layers
                 last[module[0], source.parameter, layers] = (module, number)
+                stages[source.parameter, layers].add(module[0])
         donated: dict[Module, list[int]] = {module: [] for module in self.programs}
-        for module, number in last.values():
+        for (stage, *part), (module, number) in last.items():
+            # Stages on the same devices have one array, which others may still need.
+            devices = {device.id for device in self.places[stage]}
+            if any(
+                devices & {device.id for device in self.places[other]}
+                for other in stages[tuple(part)] - {stage}
+            ):
+                continue
             program = self.programs[module]
             value = program.module.inputs[number]
             # An executable that runs several times needs its inputs each time; and only what makes
             # way for the parameter's new value has a use for its memory.
             replaces = any(
                 value.parameter == output.parameter and value.layers == output.layers
-                for output in program.module.outputs
+                for index, output in enumerate(program.module.outputs)
+                if index in self._kept[module]  # not where another stage's is the program's
             )
             if module[1].startswith("update") and replaces:
                 donated[module].append(number)

@@ -33,7 +33,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 
 
 def _needed(plan: Plan) -> int:
-    """Devices of the host: as many as the plan has; of stages that run by turns, not too many."""
+    """Devices of the host: as many as the plan has; of stages, which can share them, not too many."""
     if not plan.stages:
         return plan.num_devices
     needed = 1 + max(max(stage["devices"]) for stage in plan.stages)
