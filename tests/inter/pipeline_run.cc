@@ -1,6 +1,7 @@
 #include "tests/inter/pipeline_run.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -60,6 +61,7 @@ class Run {
       r.update = update;
       r.recompute = run_.recompute;
       r.micro_batches = run_.micro_batches;
+      r.sum_parts = run_.sum_parts;
       return r;
     };
     for (int64_t m = 0; m < run_.micro_batches; ++m) {
@@ -142,6 +144,7 @@ class Run {
       }
     }
     const std::vector<Tensor> out = RunProgram(*slice.module, slice.graph, in);
+    std::set<Key> kept;  // a value may be an output of the program and a sum for the update
     for (size_t i = 0; i < out.size(); ++i) {
       const SliceValue& output = slice.outputs[i];
       if (output.output >= 0) Deliver(output, out[i], micro_batch);
@@ -150,6 +153,7 @@ class Run {
         shared_[KeyOf(output)] = out[i];
         continue;
       }
+      if (!kept.insert(KeyOf(output)).second) continue;
       // Other slices may take it in another role than it is described with.
       Tensor& sum = sums_.try_emplace(KeyOf(output), Tensor{out[i].dims, {}}).first->second;
       sum.data.resize(out[i].data.size());

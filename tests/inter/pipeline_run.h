@@ -28,6 +28,7 @@ absl::StatusOr<std::unique_ptr<SlicedProgram>> PrepareProgram(const Module& modu
 struct PipelineRun {
   std::vector<int32_t> cuts;  // first layers of all stages but the first
   int64_t micro_batches = 1;
+  int64_t sum_parts = 1;
   bool forward_with_backward = false;  // as one slice (the last stage of 1F1B)
   bool recompute = false;
   bool update_in_parts = false;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "meshwright/base/strings.h"
@@ -75,12 +76,13 @@ void ExpectStagesCompute(const SlicedProgram& program, bool equal_halves = false
   std::vector<int32_t>& each = all_cuts.emplace_back();
   for (int32_t a = 1; a < program.layers.count; ++a) each.push_back(a);
   for (const std::vector<int32_t>& cuts : all_cuts) {
-    for (const int mode : {0, 1, 2}) {
+    for (const int mode : {0, 1, 2, 3}) {
       PipelineRun run;
       run.cuts = cuts;
       run.micro_batches = mode == 0 ? 1 : 2;
       run.forward_with_backward = mode == 1;
       run.recompute = mode == 2;
+      run.sum_parts = mode == 3 ? 2 : 1;
       run.update_in_parts = true;
       SCOPED_TRACE(StrCat(cuts.size(), " cuts, the first at ", cuts.empty() ? -1 : cuts[0],
                           ", mode ", mode));
@@ -211,6 +213,92 @@ ENTRY main {
   loss = f32[] reduce(h, zero), dimensions={0,1}, to_apply=sum
   ROOT out = (f32[4,4], f32[4,4], f32[], f32[8,4]) tuple(n0, n1, loss, h)
 })";
+
+// Dimensions of the sums that leave the backward phase of all layers, by name.
+std::map<std::string, std::vector<int64_t>> SumsOf(const SlicedProgram& program,
+                                                   int64_t micro_batches, int64_t parts) {
+  std::map<std::string, std::vector<int64_t>> sums;
+  const absl::StatusOr<ProgramSlice> slice = program.slicer->Slice({.end = program.layers.count,
+                                                                    .forward = false,
+                                                                    .update = false,
+                                                                    .micro_batches = micro_batches,
+                                                                    .sum_parts = parts});
+  EXPECT_TRUE(slice.ok()) << slice.status();
+  for (size_t o = 0; slice.ok() && o < slice->outputs.size(); ++o) {
+    if (slice->outputs[o].role == SliceRole::kSum)
+      sums[slice->outputs[o].name] = slice->graph[OutputOf(*slice, o)].shape.dims;
+  }
+  return sums;
+}
+
+// Two layers whose gradients come by a transposed product in bf16 and another, a sum over
+// the batch, and a product of which the program also gives the gradient
+// itself away.
+constexpr char kGradients[] =
+    R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias), {2}: (2, {}, may-alias) }
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY main {
+  w0 = f32[4,6] parameter(0)
+  w1 = f32[6,4] parameter(1)
+  b1 = f32[4] parameter(2)
+  x = f32[16,4] parameter(3)
+  zero = f32[] constant(0)
+  rate = f32[] constant(0.1)
+  h0 = f32[16,6] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t0 = f32[16,6] tanh(h0)
+  bias = f32[16,4] broadcast(b1), dimensions={1}
+  d1 = f32[16,4] dot(t0, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  h1 = f32[16,4] add(d1, bias)
+  t1 = f32[16,4] tanh(h1)
+  loss = f32[] reduce(t1, zero), dimensions={0,1}, to_apply=sum
+  s1 = f32[16,4] multiply(t1, t1)
+  g1 = f32[16,4] multiply(s1, t1)
+  gb = f32[4] reduce(g1, zero), dimensions={0}, to_apply=sum
+  gw = bf16[4,6] dot(g1, t0), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  gw_t = bf16[6,4] transpose(gw), dimensions={1,0}
+  gw1 = f32[6,4] convert(gw_t)
+  gw2 = f32[6,4] dot(t0, t1), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  gw1_all = f32[6,4] add(gw1, gw2)
+  gt0 = f32[16,6] dot(g1, w1), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  g0 = f32[16,6] multiply(gt0, t0)
+  gw0 = f32[4,6] dot(x, g0), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  r0 = f32[4,6] broadcast(rate), dimensions={}
+  r1 = f32[6,4] broadcast(rate), dimensions={}
+  rb = f32[4] broadcast(rate), dimensions={}
+  u0 = f32[4,6] multiply(r0, gw0)
+  u1 = f32[6,4] multiply(r1, gw1_all)
+  q1 = f32[6,4] multiply(u1, gw1_all)
+  ub = f32[4] multiply(gb, gb)
+  n0 = f32[4,6] subtract(w0, u0)
+  n1 = f32[6,4] subtract(w1, q1)
+  nb = f32[4] subtract(b1, ub)
+  ROOT t = (f32[4,6], f32[6,4], f32[4], f32[], GIVEN) tuple(n0, n1, nb, loss, given)
+})";
+
+std::string GradientsWith(const std::string& given, const std::string& shape) {
+  return absl::StrReplaceAll(kGradients, {{"GIVEN", shape}, {"given", given}});
+}
+
+TEST(SliceTest, SumsInPartsLeaveTheirSumToTheUpdate) {
+  const auto program = FromText(GradientsWith("loss", "f32[]"), 2);
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+  using Dims = std::vector<int64_t>;
+  EXPECT_THAT(SumsOf(*program, 2, 4),
+              ::testing::UnorderedElementsAre(::testing::Pair("gw0", Dims{4, 4, 6}),
+                                              ::testing::Pair("gw1_all", Dims{4, 6, 4}),
+                                              ::testing::Pair("gb", Dims{4, 4})));
+  // Three parts of eight samples there are none.
+  EXPECT_EQ(SumsOf(*program, 2, 3), SumsOf(*program, 2, 1));
+  EXPECT_EQ(SumsOf(*program, 1, 4), SumsOf(*program, 1, 1));
+}
+
+TEST(SliceTest, SumsThatTheProgramGivesAwayAreWhole) {
+  const auto program = FromText(GradientsWith("gw0", "f32[4,6]"), 2);
+  ASSERT_NE(program, nullptr);
+  ExpectStagesCompute(*program);
+  EXPECT_EQ(SumsOf(*program, 2, 4)["gw0"], (std::vector<int64_t>{4, 6}));
+}
 
 TEST(SliceTest, ConditionalsAndOtherLoopsStayWhole) {
   const auto program = FromText(kControl, 2);

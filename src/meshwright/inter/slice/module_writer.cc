@@ -36,6 +36,29 @@ ComputationId ModuleWriter::Function(ComputationId id) {
   return functions_[id.index()] = ComputationId(module_.computations.size() - 1);
 }
 
+ComputationId ModuleWriter::Addition(ElementType type) {
+  ComputationId& id = additions_[type];
+  if (id.valid()) return id;
+  Scope scope;
+  scope.computation.name = computation_names_.Take("add");
+  Instruction add;
+  add.name = "add";
+  add.opcode = Opcode::kAdd;
+  add.shape = Shape::Array(type, {});
+  add.shape.has_layout = true;
+  for (int64_t number : {0, 1}) {
+    Instruction parameter;
+    parameter.name = "x";
+    parameter.opcode = Opcode::kParameter;
+    parameter.shape = add.shape;
+    parameter.parameter_number = number;
+    add.operands.push_back(Add(scope, std::move(parameter)));
+  }
+  scope.computation.parameters = add.operands;
+  const InstructionId root = Add(scope, std::move(add));
+  return id = Finish(std::move(scope), root);
+}
+
 InstructionId ModuleWriter::Add(Scope& scope, Instruction instruction) {
   instruction.name = names_.Take(instruction.name);
   scope.computation.instructions.push_back(std::move(instruction));

@@ -40,6 +40,8 @@ class ModuleWriter {
   ComputationId Finish(Scope scope, const std::vector<InstructionId>& results);
   // The function of scalars `id` of the other module.
   ComputationId Function(ComputationId id);
+  // The function of two scalars that adds them.
+  ComputationId Addition(ElementType type);
 
   InstructionId Add(Scope& scope, Instruction instruction);
   InstructionId AddTuple(Scope& scope, const std::vector<InstructionId>& elements);
@@ -64,6 +66,7 @@ class ModuleWriter {
   Module module_;
   UniqueNames names_, computation_names_;
   std::vector<ComputationId> functions_;  // by computation of `from_`
+  absl::flat_hash_map<ElementType, ComputationId> additions_;
 };
 
 // `like` with its leaves replaced by those from `next` on.

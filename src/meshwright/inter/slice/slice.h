@@ -32,6 +32,10 @@ struct SliceRequest {
   // backward no output.
   bool recompute = false;
   int64_t micro_batches = 1;
+  // With several micro-batches: sums over the batch that only the update phase takes are made in so
+  // many parts, each over its part of the micro-batch's samples, and summed up in the update phase
+  // (partial_sums.h). A kSum value has the parts as its first dimension, before its own.
+  int64_t sum_parts = 1;
   UpdatePart part = UpdatePart::kWhole;  // of the update phase
 };
 

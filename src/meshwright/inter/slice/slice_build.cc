@@ -23,7 +23,8 @@ SliceBuilder::SliceBuilder(const SliceContext& context, const SliceRequest& requ
       graph_(context.graph),
       request_(request),
       selection_(selection),
-      writer_(*context.graph.module) {
+      writer_(*context.graph.module),
+      partial_(FindPartialSums(context, request.micro_batches, request.sum_parts)) {
   if (request.micro_batches == 1) return;
   const BatchSplit& batch = context.batch;
   statistics_.insert(batch.statistics.begin(), batch.statistics.end());
@@ -46,6 +47,9 @@ absl::StatusOr<BuiltSlice> SliceBuilder::Run() {
   const Computation& whole = graph_.module->entry_computation();
   Scope entry = writer_.Begin(whole);
   for (const SliceValue& input : selection_.inputs) AddParameter(entry, input);
+  for (const SliceValue& input : selection_.inputs) {
+    if (IsInParts(input)) SumUp(entry, input.value);
+  }
   MW_RETURN_IF_ERROR(BuildRegion(entry, &whole));
   std::vector<InstructionId> results;
   for (const SliceValue& output : selection_.outputs) {
@@ -203,6 +207,7 @@ void SliceBuilder::AddParameter(Scope& scope, const SliceValue& input) {
   } else {
     op = graph_[input.value].producer;
     parameter.shape = SliceShape(c_, request_, input.value);
+    if (IsInParts(input)) parameter.shape = WithParts(parameter.shape, request_.sum_parts);
     parameter.sharding = graph_[input.value].sharding;
     parameter.metadata = graph_[op].instruction->metadata;
     parameter.name = NameTable::Valid(graph_[op].name);
@@ -255,6 +260,7 @@ absl::Status SliceBuilder::BuildRegion(Scope& scope, const Computation* region) 
 }
 
 absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
+  if (partial_.made[id.index()]) return BuildInParts(scope, id);
   const Op& op = graph_[id];
   Instruction copy = *op.instruction;
   copy.operands.clear();

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "meshwright/inter/slice/module_writer.h"
+#include "meshwright/inter/slice/partial_sums.h"
 #include "meshwright/inter/slice/slice_build.h"
 #include "meshwright/inter/slice/slice_members.h"
 
@@ -45,6 +46,14 @@ class SliceBuilder {
   absl::StatusOr<InstructionId> Numbered(Scope& scope, InstructionId iota, OpId op);
   absl::StatusOr<InstructionId> PartOfWhole(Scope& scope, InstructionId whole, ValueId value);
   absl::StatusOr<InstructionId> OwnKey(Scope& scope, InstructionId state, OpId op);
+  // slice_build_parts.cc: sums over the batch in parts.
+  absl::StatusOr<InstructionId> OperandInParts(Scope& scope, OpId op, size_t i);
+  absl::Status BuildInParts(Scope& scope, OpId id);
+  void SumUp(Scope& scope, ValueId v);
+  bool IsInParts(const SliceValue& input) const {
+    return input.role == SliceRole::kSum && partial_.sums[input.value.index()];
+  }
+
   bool IsStackIota(const Op& op) const;
   int64_t FirstOf(const Op& op) const;
 
@@ -70,6 +79,7 @@ class SliceBuilder {
   absl::flat_hash_map<int32_t, InstructionId> border_in_, border_out_;  // by carry; in the entry
   // By value: what the slice's layers give of it, see SliceValue::combine.
   absl::flat_hash_map<ValueId, InstructionId> combined_out_;
+  PartialSums partial_;
   absl::flat_hash_set<OpId> statistics_;
   // Of several micro-batches: see BatchSplit.
   absl::flat_hash_set<OpId> numbered_, whole_, drawn_apart_;
