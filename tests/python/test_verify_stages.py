@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from meshwright.staged import Staged
 from meshwright.verify.report import FAILED, PASSED, SHOWN
 from meshwright.verify.stage_files import read_stage_files
+from meshwright.verify.stage_program import StageProgram
 from xla_flags import FAST_TO_COMPILE
 
 import meshwright as mw
@@ -81,6 +83,24 @@ def test_unrolled_layers_on_meshes(tmp_path, data):
     report = plan.verify(program, stages=stages, repeats=0)
     assert report.passed, report
     assert remarks(report)["stage 0 forward"] == "x=2"
+
+
+def test_data_parallelism_in_stages_reduces_gradients_once_a_step(tmp_path):
+    """Wide batches: devices of a stage have samples each, and gradients stay apart until the end."""
+    program = lowered(tmp_path, models.mlp, h=512, batch=8192)
+    options = ["2", "--mesh", "4", "--micro-batches", "2"]
+    plan, stages = plan_stages(tmp_path, program, "8xh100-sxm", *options)
+    assert [stage["sum_parts"] for stage in plan.stages] == [4, 4]
+    files = read_stage_files(stages)
+    for number, phase, module in files.modules():
+        stage = StageProgram(module, files.stages[number].axes, jax.devices()[:4])
+        compiled = stage.compile(range(len(module.outputs))).as_text()
+        sums = {"forward": number, "backward": 0, "update": 1}  # the last stage has the loss
+        assert len(re.findall(r" all-reduce(?:-start)?\(", compiled)) == sums[phase], phase
+        assert not re.findall(r" (?:all-gather|all-to-all|reduce-scatter)\S*\(", compiled)
+    report = plan.verify(program, stages=stages, repeats=0)
+    assert report.passed, report
+    assert outcomes(report)["numerics"] == PASSED
 
 
 def test_experts_with_fewer_devices_than_planned(tmp_path):

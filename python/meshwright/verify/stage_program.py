@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -63,7 +63,7 @@ class StageProgram:
 
     def compile(
         self, kept: Sequence[int], summed: Sequence[int] = (), donated: Sequence[int] = ()
-    ) -> Callable[..., tuple[Sequence[Any], Sequence[Any]]]:
+    ) -> jax.stages.Compiled:
         """The executable: from totals and inputs to the outputs `kept` and new totals.
 
         Args:

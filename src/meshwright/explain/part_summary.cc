@@ -102,36 +102,8 @@ std::vector<LayerRange> FindLayers(const PlanPart& part,
   return ranges;
 }
 
-// The phase that a collective is a part of. In a stage, what is summed over micro-batches is
-// reduced once for its users, when the first needs it.
-class PhaseOfCollectives {
- public:
-  explicit PhaseOfCollectives(const PlanPart& part) : part_(part) {
-    if (!part.is_stage()) return;
-    needed_before_update_.assign(part.instructions.size(), false);
-    for (const PlanInstruction& user : part.instructions) {
-      if (user.phase == Phase::kUpdate) continue;
-      for (int64_t operand : user.operands)
-        needed_before_update_[static_cast<size_t>(operand)] = true;
-    }
-  }
-
-  // `user`: in whose list the collective is.
-  std::optional<Phase> Of(const PlanInstruction& user, const PlanCollective& collective) const {
-    const size_t i = &user - part_.instructions.data();
-    const bool reduced_last =
-        part_.is_stage() && collective.value == user.name && !needed_before_update_[i];
-    return reduced_last ? Phase::kUpdate : user.phase;
-  }
-
- private:
-  const PlanPart& part_;
-  std::vector<bool> needed_before_update_;  // by instruction
-};
-
 std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
   const CauseFinder causes(part);
-  const PhaseOfCollectives phases(part);
   struct Building {
     CollectiveGroup group;
     FoldedName moved;
@@ -143,7 +115,7 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
     for (const PlanCollective& collective : user.collective) {
       const CollectiveCause cause = causes.Find(user, collective);
       const std::string source = SourceText(part, *cause.at);
-      const std::string phase(Word(phases.Of(user, collective)));
+      const std::string phase(Word(user.phase));
       const std::string key =
           StrCat(collective.kind, "|", absl::StrJoin(collective.axes, ","), "|", cause.verb, "|",
                  FoldedName::Key(cause.moved), "|", source, "|", phase);
@@ -233,11 +205,10 @@ std::vector<PhaseSeconds> PhasesOf(const PlanPart& part) {
     if (!phase.has_value()) return unknown;
     return *phase == Phase::kForward ? forward : *phase == Phase::kBackward ? backward : update;
   };
-  const PhaseOfCollectives phases(part);
   for (const PlanInstruction& instruction : part.instructions) {
     sum_of(instruction.phase).compute += instruction.seconds;
     for (const PlanCollective& collective : instruction.collective)
-      sum_of(phases.Of(instruction, collective)).communication += collective.seconds;
+      sum_of(instruction.phase).communication += collective.seconds;
   }
   if (part.recompute) {
     recomputation.compute = forward.compute;

@@ -271,8 +271,8 @@ class Builder {
     const bool parameter = out_.nodes[produced.node.index()].kind == PlanningNode::Kind::kParameter;
     std::optional<Sharding> pin = in_.pins.values[v.index()];
     if (in_.pins.complete && in_.pins.may_stay_partial[v.index()]) pin.reset();
-    const bool several =
-        uses_[v.index()] > 1 && in_.fusion.materialized[v.index()] && !alpa() && !parameter;
+    const bool several = (uses_[v.index()] > 1 || IsHandedOver(v)) &&
+                         in_.fusion.materialized[v.index()] && !alpa() && !parameter;
     if (!several && !pin.has_value()) return absl::OkStatus();
     const CandidateSet* set = sets_.ForValue(graph_[v].shape);
     const solve::NodeId node =
@@ -371,10 +371,13 @@ class Builder {
   }
 
   // How often a step moves a value for all its users, loops that carry it included: as often as it
-  // is made, but not more often than it is used (sums over micro-batches are made again and again,
-  // used once).
-  double TimesMoved(ValueId v) const {
-    return std::min(times_used_[v.index()], graph_[graph_[v].producer].multiplicity);
+  // is made.
+  double TimesMoved(ValueId v) const { return graph_[graph_[v].producer].multiplicity; }
+
+  // Made more often than it is used: a sum over micro-batches. It is added up as it is kept, so it
+  // is moved to that each time, by what makes it.
+  bool IsHandedOver(ValueId v) const {
+    return uses_[v.index()] > 0 && times_used_[v.index()] < TimesMoved(v);
   }
 
   void AddEdge(PlanningEdge edge) { out_.edges.push_back(std::move(edge)); }

@@ -149,6 +149,8 @@ TEST(PlanJsonErrors, NamesThePlace) {
   const std::vector<BadPlan> cases = {
       {"/stages/0/seconds/forward", "x", "$.stages[0].seconds.forward: found a string"},
       {"/stages/0/recompute", 1, "$.stages[0].recompute: found a number, expected a boolean"},
+      {"/stages/1/sum_parts", 0,
+       "$.stages[1].sum_parts: found 0, expected a number that divides the 2 devices"},
       {"/stages/1/first_layer", 2, "$.stages[1]: layers [2, 6) do not follow on layer 3"},
       {"/stages/1/devices", {2}, "$.stages[1]: 1 device, but the mesh has 2"},
       {"/stages/1/devices", {2, 2}, "$.stages[1].devices[1]: device 2 is listed twice"},

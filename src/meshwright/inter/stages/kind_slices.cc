@@ -47,33 +47,53 @@ std::vector<std::pair<int32_t, int32_t>> Repeats(const ProgramSlice& before,
 }  // namespace
 
 absl::StatusOr<ProgramSlice> SliceToPlan(const Slicer& slicer, int32_t begin, int32_t end,
-                                         int64_t micro_batches) {
+                                         int64_t micro_batches, int64_t sum_parts) {
   SliceRequest request;
   request.begin = begin;
   request.end = end;
   request.micro_batches = micro_batches;
+  request.sum_parts = sum_parts;
   MW_ASSIGN_OR_RETURN(ProgramSlice slice, slicer.Slice(request));
   ScaleUpdate(&slice, micro_batches);
   return slice;
 }
 
 absl::StatusOr<std::vector<LayerKind>> KindSlices(const Slicer& slicer, const Layers& layers,
-                                                  int64_t micro_batches) {
+                                                  int64_t micro_batches, int64_t sum_parts) {
   const int32_t count = *std::max_element(layers.kind.begin(), layers.kind.end()) + 1;
   std::vector<LayerKind> kinds(count);
   for (int32_t l = 0; l < layers.count; ++l) {
     LayerKind& kind = kinds[layers.kind[l]];
     kind.flops += layers.flops[l];
     if (kind.layers++ == 0) {
-      MW_ASSIGN_OR_RETURN(kind.slice, SliceToPlan(slicer, l, l + 1, micro_batches));
+      MW_ASSIGN_OR_RETURN(kind.slice, SliceToPlan(slicer, l, l + 1, micro_batches, sum_parts));
     }
     const bool again = l > 0 && layers.kind[l] == layers.kind[l - 1];
     if (!again || !kind.repeats.empty()) continue;
-    MW_ASSIGN_OR_RETURN(ProgramSlice before, SliceToPlan(slicer, l - 1, l, micro_batches));
-    MW_ASSIGN_OR_RETURN(const ProgramSlice after, SliceToPlan(slicer, l, l + 1, micro_batches));
+    MW_ASSIGN_OR_RETURN(ProgramSlice before,
+                        SliceToPlan(slicer, l - 1, l, micro_batches, sum_parts));
+    MW_ASSIGN_OR_RETURN(const ProgramSlice after,
+                        SliceToPlan(slicer, l, l + 1, micro_batches, sum_parts));
     if (!HaveSameBorders(before, after)) continue;  // its numbers would mean other values
     kind.repeats = Repeats(before, after);
     kind.slice = std::move(before);
+  }
+  return kinds;
+}
+
+absl::StatusOr<KindsByParts> KindSlicesByParts(const Slicer& slicer, const Layers& layers,
+                                               int64_t micro_batches,
+                                               const std::set<int64_t>& sum_parts) {
+  KindsByParts kinds;
+  for (int64_t parts : sum_parts) {
+    MW_ASSIGN_OR_RETURN(std::vector<LayerKind> made,
+                        KindSlices(slicer, layers, micro_batches, parts));
+    const auto alike = [](const LayerKind& a, const LayerKind& b) {
+      return AreAlike(a.slice, b.slice);
+    };
+    const bool changes =
+        parts == 1 || !std::equal(made.begin(), made.end(), kinds.at(1).begin(), alike);
+    if (changes) kinds[parts] = std::move(made);
   }
   return kinds;
 }

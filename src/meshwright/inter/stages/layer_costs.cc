@@ -21,8 +21,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "meshwright/base/infinity.h"
 #include "meshwright/base/status.h"
 #include "meshwright/inter/stages/overlapped.h"
+#include "meshwright/inter/stages/submeshes.h"
 #include "meshwright/intra/priced_planner.h"
 
 namespace meshwright {
@@ -237,29 +239,53 @@ constexpr SliceCost kImpossible = {.forward = -1};
 
 class LayerCoster {
  public:
-  LayerCoster(const std::vector<LayerKind>& kinds, const CostModel& cost_model,
-              int64_t micro_batches, int64_t memory_bytes, const PlannerOptions& options)
-      : kinds_(kinds),
+  LayerCoster(const KindsByParts& kinds, const CostModel& cost_model, int64_t micro_batches,
+              int64_t memory_bytes, const PlannerOptions& options)
+      : by_parts_(kinds),
         cost_model_(cost_model),
         micro_batches_(micro_batches),
         memory_bytes_(memory_bytes),
         options_(options) {}
 
   absl::StatusOr<MeshCosts> Run() {
-    for (size_t k = 1; k < kinds_.size(); ++k) {
-      if (kinds_[k].flops > kinds_[lead_].flops) lead_ = k;
+    const std::vector<LayerKind>& whole = by_parts_.at(1);
+    for (size_t k = 1; k < whole.size(); ++k) {
+      if (whole[k].flops > whole[lead_].flops) lead_ = k;
     }
-    costs_.variants.resize(kinds_.size());
-    costs_.overlapped.resize(kinds_.size());
-    MW_ASSIGN_OR_RETURN(costs_.bound, LayerBounds(kinds_, cost_model_, options_));
-    const ProgramSlice& slice = kinds_[lead_].slice;
+    costs_.variants.resize(whole.size());
+    costs_.overlapped.resize(whole.size());
+    costs_.bound.assign(whole.size(), kInfinity);
+    for (const auto& [parts, kinds] : by_parts_) {
+      if (!HasDegree(cost_model_.mesh(), parts)) continue;
+      kinds_ = &kinds;
+      parts_ = parts;
+      borders_.clear();
+      const absl::Status planned = AddVariants();
+      if (parts == 1 && !planned.ok()) return planned;
+    }
+    return std::move(costs_);
+  }
+
+ private:
+  const LayerKind& Kind(size_t k) const { return (*kinds_)[k]; }
+
+  // The variants of the kinds at hand.
+  absl::Status AddVariants() {
+    MW_ASSIGN_OR_RETURN(const std::vector<double> bounds,
+                        LayerBounds(*kinds_, cost_model_, options_));
+    const ProgramSlice& slice = Kind(lead_).slice;
     PlannerOptions in_row = options_;
-    in_row.ties = kinds_[lead_].repeats;
+    in_row.ties = Kind(lead_).repeats;
     MW_ASSIGN_OR_RETURN(const std::unique_ptr<PricedPlanner> planner,
                         PricedPlanner::Make(slice.graph, cost_model_, in_row, TurnOf(slice)));
     MW_ASSIGN_OR_RETURN(const IntraPlan free, planner->Plan(0));
+    // Parts are for devices that have the samples; for others whole sums are better.
+    const Mesh& mesh = cost_model_.mesh();
+    if (parts_ > 1 && mesh.Size(LayoutOf(slice, free).batch) != parts_) return absl::OkStatus();
+    for (size_t k = 0; k < bounds.size(); ++k)
+      costs_.bound[k] = std::min(costs_.bound[k], bounds[k]);
     MW_RETURN_IF_ERROR(AddVariant(0, free));
-    if (EverythingFits()) return std::move(costs_);
+    if (EverythingFits()) return absl::OkStatus();
     const double scale =
         free.objective / static_cast<double>(std::max<int64_t>(1, free.peak.bytes));
     for (double relative : kRelativeMultipliers) {
@@ -267,15 +293,15 @@ class LayerCoster {
       MW_RETURN_IF_ERROR(AddVariant(relative * scale, plan));
       if (EverythingFits()) break;
     }
-    return std::move(costs_);
+    return absl::OkStatus();
   }
 
- private:
   // A variant in which the leading kind runs as `plan` says and the others suit it.
   absl::Status AddVariant(double multiplier, const IntraPlan& plan) {
     costs_.multipliers.push_back(multiplier);
-    costs_.layouts.push_back(LayoutOf(kinds_[lead_].slice, plan));
-    for (size_t k = 0; k < kinds_.size(); ++k) {
+    costs_.sum_parts.push_back(parts_);
+    costs_.layouts.push_back(LayoutOf(Kind(lead_).slice, plan));
+    for (size_t k = 0; k < kinds_->size(); ++k) {
       if (k == lead_) {
         AddCost(k, plan);
         continue;
@@ -294,7 +320,7 @@ class LayerCoster {
   }
 
   void AddCost(size_t k, const IntraPlan& plan) {
-    const ProgramSlice& slice = kinds_[k].slice;
+    const ProgramSlice& slice = Kind(k).slice;
     const SliceCost cost = CostOfSlice(slice, plan, micro_batches_);
     costs_.variants[k].push_back(cost);
     costs_.overlapped[k].push_back(
@@ -309,7 +335,7 @@ class LayerCoster {
       borders.layout = costs_.layouts.back();
       borders.planner.reset();
       borders.options = options_;
-      const ProgramSlice& slice = kinds_[k].slice;
+      const ProgramSlice& slice = Kind(k).slice;
       GiveBorders(slice, *borders.layout, cost_model_.mesh(), &borders.options);
       absl::StatusOr<std::unique_ptr<PricedPlanner>> planner =
           PricedPlanner::Make(slice.graph, cost_model_, borders.options, TurnOf(slice));
@@ -318,15 +344,15 @@ class LayerCoster {
     return borders.planner.get();
   }
 
-  // Whether all layers on this mesh fit in the first variant, all micro-batches in flight: then no
-  // stage needs another.
+  // Whether all layers on this mesh fit in the last variant, all micro-batches in flight: then no
+  // stage needs another with as many parts.
   bool EverythingFits() const {
     double bytes = 0;
-    for (size_t k = 0; k < kinds_.size(); ++k) {
+    for (size_t k = 0; k < kinds_->size(); ++k) {
       const SliceCost& cost = costs_.variants[k].back();
-      bytes += static_cast<double>(kinds_[k].layers) * (static_cast<double>(cost.state_bytes) +
-                                                        static_cast<double>(cost.in_flight_bytes) *
-                                                            static_cast<double>(micro_batches_)) +
+      bytes += static_cast<double>(Kind(k).layers) * (static_cast<double>(cost.state_bytes) +
+                                                      static_cast<double>(cost.in_flight_bytes) *
+                                                          static_cast<double>(micro_batches_)) +
                static_cast<double>(cost.working_bytes);
     }
     return bytes <= static_cast<double>(memory_bytes_);
@@ -338,28 +364,19 @@ class LayerCoster {
     std::unique_ptr<PricedPlanner> planner;
   };
 
-  const std::vector<LayerKind>& kinds_;
+  const KindsByParts& by_parts_;
   const CostModel& cost_model_;
   const int64_t micro_batches_;
   const int64_t memory_bytes_;
   const PlannerOptions& options_;
+  const std::vector<LayerKind>* kinds_ = nullptr;  // at hand, of `parts_`
+  int64_t parts_ = 1;
   size_t lead_ = 0;  // the kind with the most work
   std::map<size_t, Borders> borders_;
   MeshCosts costs_;
 };
 
 }  // namespace
-
-Phase PhaseOfCollective(const ProgramSlice& slice, const PlannedCollective& collective) {
-  const Value& value = slice.graph[collective.value];
-  // Sums are reduced for all their users at once, when the first needs them.
-  const auto updates = [&](OpId user) { return slice.phase[user.index()] == Phase::kUpdate; };
-  if (collective.user == value.producer &&
-      std::all_of(value.users.begin(), value.users.end(), updates)) {
-    return Phase::kUpdate;
-  }
-  return slice.phase[collective.user.index()];
-}
 
 SliceCost CostOfSlice(const ProgramSlice& slice, const IntraPlan& plan, int64_t micro_batches) {
   return SliceReader(slice, plan, micro_batches).Read();
@@ -417,9 +434,9 @@ absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& ki
   return bounds;
 }
 
-absl::StatusOr<MeshCosts> CostLayers(const std::vector<LayerKind>& kinds,
-                                     const CostModel& cost_model, int64_t micro_batches,
-                                     int64_t memory_bytes, const PlannerOptions& options) {
+absl::StatusOr<MeshCosts> CostLayers(const KindsByParts& kinds, const CostModel& cost_model,
+                                     int64_t micro_batches, int64_t memory_bytes,
+                                     const PlannerOptions& options) {
   return LayerCoster(kinds, cost_model, micro_batches, memory_bytes, options).Run();
 }
 

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_INTER_STAGES_LAYER_COSTS_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,7 +38,9 @@ struct SliceCost {
 SliceCost CostOfSlice(const ProgramSlice& slice, const IntraPlan& plan, int64_t micro_batches);
 
 // The phase that a collective of a plan of `slice` is a part of.
-Phase PhaseOfCollective(const ProgramSlice& slice, const PlannedCollective& collective);
+inline Phase PhaseOfCollective(const ProgramSlice& slice, const PlannedCollective& collective) {
+  return slice.phase[collective.user.index()];
+}
 
 // Lets the update phase of `slice` run once in `micro_batches` runs of the rest.
 void ScaleUpdate(ProgramSlice* slice, int64_t micro_batches);
@@ -64,6 +67,9 @@ struct LayerKind {
   double flops = 0;    // of all of them
 };
 
+// The same kinds by SliceRequest::sum_parts, 1 among them.
+using KindsByParts = std::map<int64_t, std::vector<LayerKind>>;
+
 // All kinds on one mesh.
 struct MeshCosts {
   // By variant: how values between layers are laid out. variants[k][w] of all kinds k agree.
@@ -74,17 +80,20 @@ struct MeshCosts {
   // By kind: seconds of the forward and backward phases that no variant with any borders undercuts.
   std::vector<double> bound;
   std::vector<double> multipliers;  // by variant: Lagrange multiplier of memory, seconds a byte
+  std::vector<int64_t> sum_parts;   // by variant: see SliceRequest
 };
 
 // `options` as layers are planned with them: on one thread, not tied by position, near the optimum.
 PlannerOptions LayerPlannerOptions(PlannerOptions options);
 
 // Plans every kind on the cost model's mesh, once without regard to memory and, if not all layers
-// together fit into `memory_bytes` a device like that, at several multipliers of memory. An error
-// if the leading kind cannot be planned.
-absl::StatusOr<MeshCosts> CostLayers(const std::vector<LayerKind>& kinds,
-                                     const CostModel& cost_model, int64_t micro_batches,
-                                     int64_t memory_bytes, const PlannerOptions& options);
+// together fit into `memory_bytes` a device like that, at several multipliers of memory. Sums over
+// the batch are whole, and again in as many parts as some of the mesh's axes have devices, where
+// the leading kind then has its samples along as many. An error if the leading kind cannot be
+// planned.
+absl::StatusOr<MeshCosts> CostLayers(const KindsByParts& kinds, const CostModel& cost_model,
+                                     int64_t micro_batches, int64_t memory_bytes,
+                                     const PlannerOptions& options);
 
 // By kind: seconds of the forward and backward phases that no plan undercuts.
 absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& kinds,

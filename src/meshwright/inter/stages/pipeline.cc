@@ -20,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -230,15 +231,16 @@ class PipelinePlanner {
     Report("costs", micro_batches);
     LayerTable candidate;
     candidate.micro_batches = micro_batches;
-    absl::StatusOr<std::vector<LayerKind>> kinds =
-        KindSlices(*slicer_, result_.layers, micro_batches);
+    const std::set<int64_t> parts = DataDegrees(submeshes_, result_.batch.size / micro_batches);
+    absl::StatusOr<KindsByParts> kinds =
+        KindSlicesByParts(*slicer_, result_.layers, micro_batches, parts);
     if (!kinds.ok()) {
       // What one micro-batch has at hand, several may not.
       if (micro_batches == 1 || request_.micro_batches > 0) return CannotBeCut(kinds.status());
       if (one_because_.empty()) one_because_ = FromAbsl(kinds.status().message());
       return absl::OkStatus();
     }
-    candidate.kinds = std::make_shared<const std::vector<LayerKind>>(*std::move(kinds));
+    candidate.kinds = std::make_shared<const KindsByParts>(*std::move(kinds));
     MW_RETURN_IF_ERROR(CostAll(&candidate));
     if (Late()) return absl::OkStatus();
     Report("stages", micro_batches);

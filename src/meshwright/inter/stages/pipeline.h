@@ -54,7 +54,8 @@ struct PipelineStage {
   int64_t first_device = 0;  // of the cluster; the stage has mesh.devices() from there on
   Mesh mesh;
   bool recompute = false;
-  int32_t like = -1;  // earlier stage whose slice is alike and whose plan this is, or -1
+  int64_t sum_parts = 1;  // see SliceRequest
+  int32_t like = -1;      // earlier stage whose slice is alike and whose plan this is, or -1
   std::shared_ptr<const ProgramSlice> slice;  // all phases, for one micro-batch
   std::shared_ptr<const IntraPlan> plan;
   SliceCost cost;        // of that plan, recomputation included

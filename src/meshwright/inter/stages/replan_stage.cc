@@ -17,8 +17,8 @@ constexpr int kMostReplanSteps = 8;
 
 absl::StatusOr<ReplannedStage> ReplanStage(const Slicer& slicer, const CostModel& cost_model,
                                            const StageReplanRequest& request) {
-  MW_ASSIGN_OR_RETURN(ProgramSlice sliced,
-                      SliceToPlan(slicer, request.begin, request.end, request.micro_batches));
+  MW_ASSIGN_OR_RETURN(ProgramSlice sliced, SliceToPlan(slicer, request.begin, request.end,
+                                                       request.micro_batches, request.sum_parts));
   ReplannedStage out;
   out.slice = std::make_shared<const ProgramSlice>(std::move(sliced));
   PlannerOptions options = request.planner;

@@ -20,6 +20,7 @@ namespace meshwright {
 struct StageReplanRequest {
   int32_t begin = 0, end = 0;  // layers [begin, end)
   int64_t micro_batches = 1;
+  int64_t sum_parts = 1;  // see SliceRequest
   // How values that come from other stages and go there are kept, by position among the slice's
   // inputs and outputs (SliceRole::kActivation and kGradient); what is not listed is free.
   std::vector<std::pair<int32_t, Sharding>> inputs, outputs;

@@ -69,7 +69,7 @@ class SingleStagePlanner {
         return table.bounds_before[best_.submesh][m].back();
       }
       const absl::StatusOr<std::vector<double>> bounds =
-          LayerBounds(*table.kinds, model, LayerPlannerOptions(request_.planner));
+          LayerBounds(table.kinds->at(1), model, LayerPlannerOptions(request_.planner));
       if (!bounds.ok()) return std::nullopt;
       double least = 0;
       for (int32_t kind : in_.layers.kind) least += (*bounds)[kind];

@@ -37,7 +37,7 @@ struct LayerSums {
 // Everything about one number of micro-batches.
 struct LayerTable {
   int64_t micro_batches = 1;
-  std::shared_ptr<const std::vector<LayerKind>> kinds;
+  std::shared_ptr<const KindsByParts> kinds;
   // By submesh and mesh; without value: the layers cannot be planned there.
   std::vector<std::vector<std::optional<MeshCosts>>> costs;
   // By submesh, mesh, and variant * 2 + whether activations are recomputed.

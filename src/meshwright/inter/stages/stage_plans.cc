@@ -47,10 +47,11 @@ class StagePlanner {
     stage.cluster = submeshes_[chosen.submesh].cluster;
     stage.mesh = submeshes_[chosen.submesh].meshes[option.mesh];
     stage.recompute = option.recompute;
+    stage.sum_parts = table_.costs[chosen.submesh][option.mesh]->sum_parts[option.variant];
     std::vector<int64_t> key = {chosen.submesh, option.mesh, option.variant, option.recompute};
     for (int32_t l = chosen.begin; l < chosen.end; ++l) key.push_back(layers_.kind[l]);
-    MW_ASSIGN_OR_RETURN(ProgramSlice slice,
-                        SliceToPlan(slicer_, chosen.begin, chosen.end, table_.micro_batches));
+    MW_ASSIGN_OR_RETURN(ProgramSlice slice, SliceToPlan(slicer_, chosen.begin, chosen.end,
+                                                        table_.micro_batches, stage.sum_parts));
     stage.slice = std::make_shared<const ProgramSlice>(std::move(slice));
     const auto [it, first] = known_.try_emplace(key, static_cast<int32_t>(i));
     const PipelineStage* const like = first ? nullptr : &out_.stages[it->second];

@@ -68,7 +68,32 @@ bool Covers(const std::vector<Cluster>& clusters, const std::vector<Submesh>& su
   return !SearchStages(input).stages.empty();
 }
 
+// Devices of any axes together.
+std::set<int64_t> Degrees(const Mesh& mesh) {
+  std::set<int64_t> degrees = {1};
+  for (const MeshAxis& axis : mesh.axes) {
+    const std::set<int64_t> without = degrees;
+    for (int64_t degree : without) degrees.insert(degree * axis.size);
+  }
+  return degrees;
+}
+
 }  // namespace
+
+bool HasDegree(const Mesh& mesh, int64_t parts) { return Degrees(mesh).contains(parts); }
+
+std::set<int64_t> DataDegrees(const std::vector<Submesh>& submeshes, int64_t samples) {
+  std::set<int64_t> all = {1};
+  for (const Submesh& submesh : submeshes) {
+    for (size_t m = 0; m < submesh.meshes.size(); ++m) {
+      if (!submesh.Suits(m, samples)) continue;
+      for (int64_t degree : Degrees(submesh.meshes[m])) {
+        if (samples % degree == 0) all.insert(degree);
+      }
+    }
+  }
+  return all;
+}
 
 bool Submesh::Suits(size_t m, int64_t samples) const {
   return static_cast<int64_t>(m) < usual_meshes ||

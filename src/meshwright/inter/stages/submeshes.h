@@ -2,6 +2,7 @@
 #define MESHWRIGHT_INTER_STAGES_SUBMESHES_H_
 
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,13 @@ std::vector<Submesh> Submeshes(const std::vector<Cluster>& clusters, int64_t sam
 // not divide the clusters, or lie on parts of nodes (says which numbers would do).
 absl::StatusOr<std::vector<Submesh>> SubmeshesOf(const std::vector<Cluster>& clusters,
                                                  std::string_view mesh);
+
+// Whether some axes of the mesh, or none, have `parts` devices together.
+bool HasDegree(const Mesh& mesh, int64_t parts);
+
+// Of all meshes: into how many equal parts some axes can cut the samples of a micro-batch, 1 among
+// them.
+std::set<int64_t> DataDegrees(const std::vector<Submesh>& submeshes, int64_t samples);
 
 // Error: `stages` stages (0: any number), at most one a layer, cannot be given submeshes that make
 // up all devices; says which numbers near it can.

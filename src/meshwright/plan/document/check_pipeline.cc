@@ -154,6 +154,11 @@ absl::Status CheckStage(const Plan& plan, size_t index) {
         absl::StrCat("found ", stage.seconds.weight_gradient, ", expected at most the ",
                      stage.seconds.backward, " of backward, of which it is a part"));
   }
+  if (stage.sum_parts < 1 || std::ssize(stage.devices) % stage.sum_parts != 0) {
+    return JsonErrorAt(absl::StrCat(path, ".sum_parts"),
+                       absl::StrFormat("found %d, expected a number that divides the %d devices",
+                                       stage.sum_parts, std::ssize(stage.devices)));
+  }
   if (stage.max_in_flight > plan.micro_batches) {
     return JsonErrorAt(absl::StrCat(path, ".max_in_flight"),
                        absl::StrFormat("found %d, expected at most the number of micro-batches, %d",

@@ -44,6 +44,8 @@ struct PlanStage {
   std::vector<int64_t> devices;            // numbers, in the order of the mesh, row-major
   std::vector<PlanAxis> mesh;
   bool recompute = false;  // activations are computed again for the backward phase
+  // Sums over the batch are made in so many parts and summed up once a step (SliceRequest).
+  int64_t sum_parts = 1;
   PlanStageSeconds seconds;
   PlanStageBytes bytes;
   int64_t max_in_flight = 0;                 // micro-batches of this stage
@@ -65,6 +67,7 @@ struct PlanStage {
     visit("devices", self.devices);
     visit("mesh", self.mesh);
     visit("recompute", self.recompute);
+    visit("sum_parts", self.sum_parts);
     visit("seconds", self.seconds);
     visit("bytes", self.bytes);
     visit("max_in_flight", self.max_in_flight);

@@ -96,6 +96,7 @@ absl::StatusOr<PlanStage> ToStage(const PipelinePlan& pipeline, const Graph& pro
             FirstDevices(clusters)[stage.cluster] + stage.first_device);
   for (const MeshAxis& axis : stage.mesh.axes) out.mesh.push_back({axis.name, axis.size});
   out.recompute = stage.recompute;
+  out.sum_parts = stage.sum_parts;
   out.seconds = {stage.cost.forward, stage.cost.backward, stage.cost.weight_gradient,
                  stage.cost.update};
   out.bytes = {stage.times.fixed_bytes, stage.times.bytes_in_flight,

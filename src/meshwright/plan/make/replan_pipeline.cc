@@ -195,15 +195,17 @@ class PipelineReplanner {
     request.begin = static_cast<int32_t>(old.first_layer);
     request.end = static_cast<int32_t>(old.end_layer);
     request.micro_batches = plan_.micro_batches;
+    request.sum_parts = old.sum_parts;
     request.planner.space = cost_model_->space;
     request.planner.completion = request_.completion;
     request.planner.solver.seed = request_.seed;
     request.planner.solver.threads = request_.threads;
     request.planner.solver.deadline_seconds = request_.deadline_seconds;
-    MW_ASSIGN_OR_RETURN(
-        const ProgramSlice slice,
-        slicer_->Slice(
-            {.begin = request.begin, .end = request.end, .micro_batches = request.micro_batches}));
+    MW_ASSIGN_OR_RETURN(const ProgramSlice slice,
+                        slicer_->Slice({.begin = request.begin,
+                                        .end = request.end,
+                                        .micro_batches = request.micro_batches,
+                                        .sum_parts = request.sum_parts}));
     MW_RETURN_IF_ERROR(GiveBorders(i, mesh, slice, &request));
     const std::vector<PlanTensor> parameters = ParametersOfStage(plan_, i);
     int64_t state_before = 0;  // as planned here; only where it is needed
@@ -246,6 +248,7 @@ class PipelineReplanner {
     planned.end = request.end;
     planned.mesh = mesh;
     planned.recompute = old.recompute;
+    planned.sum_parts = old.sum_parts;
     planned.slice = found.slice;
     planned.plan = found.plan;
     MW_RETURN_IF_ERROR(SetStageLists(pipeline_, planned, *graph_, &stage));

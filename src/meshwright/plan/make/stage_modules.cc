@@ -208,6 +208,7 @@ class StageWriter {
     request.update = phase.update;
     request.part = phase.part;
     request.recompute = stage.recompute;
+    request.sum_parts = stage.sum_parts;
     request.micro_batches = planned_.pipeline.shape.micro_batches;
     return slicer_.Slice(request);
   }
