@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,17 @@ TEST(SubmeshesTest, PartsOfANodeHaveAllTheirMeshes) {
   const std::vector<Submesh> submeshes = Submeshes({*ParseCluster("1x8xh100-sxm")}, 24);
   for (const Submesh& submesh : submeshes)
     EXPECT_EQ(submesh.usual_meshes, static_cast<int64_t>(submesh.meshes.size()));
+}
+
+TEST(SubmeshesTest, DegreesOfDataParallelism) {
+  const absl::StatusOr<Cluster> cluster = ParseCluster("2x8xh100-sxm");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  const std::vector<Submesh> submeshes = Submeshes({*cluster}, 12);
+  EXPECT_EQ(DataDegrees(submeshes, 12), (std::set<int64_t>{1, 2, 4}));
+  EXPECT_EQ(DataDegrees(submeshes, 1), (std::set<int64_t>{1}));
+  const Mesh mesh = MakeMesh({2, 8}, *cluster);
+  for (int64_t parts : {1, 2, 8, 16}) EXPECT_TRUE(HasDegree(mesh, parts)) << parts;
+  for (int64_t parts : {3, 4, 32}) EXPECT_FALSE(HasDegree(mesh, parts)) << parts;
 }
 
 }  // namespace

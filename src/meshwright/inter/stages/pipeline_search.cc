@@ -140,7 +140,9 @@ void PipelineSearch::ImproveWithChunks(const LayerTable& table, const ScheduleKi
       input.memory_bytes = {request_.memory_bytes[0] / chunks};
       input.micro_batches = table.micro_batches * chunks - groups * (chunks - 1);
       input.options = [&](int32_t begin, int32_t end, int32_t) {
-        return StagesOf(coster_.OptionsOf(table, begin, end, static_cast<int32_t>(s)), schedule);
+        return StagesOf(coster_.OptionsOf(table, begin, end, static_cast<int32_t>(s),
+                                          StageCoster::kAnyMesh, chunks),
+                        schedule);
       };
       input.in_flight = [&in_flight](int32_t after, int64_t) { return in_flight[after]; };
       input.below = best->seconds * kHiddenTransfers;
@@ -158,8 +160,8 @@ void PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& sched
   FoundPipeline found{.schedule = &schedule, .shape = shape, .stages = stages};
   std::vector<StageTimes> times;
   for (const ChosenStage& stage : stages) {
-    found.variants.push_back(
-        coster_.OptionsOf(table, stage.begin, stage.end, stage.submesh, mesh)[stage.option]);
+    found.variants.push_back(coster_.OptionsOf(table, stage.begin, stage.end, stage.submesh, mesh,
+                                               shape.chunks)[stage.option]);
     times.push_back(
         coster_.TimesOf(submeshes_[stage.submesh], found.variants.back().cost, schedule));
   }

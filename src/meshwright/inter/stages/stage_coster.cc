@@ -43,24 +43,40 @@ SliceCost Difference(const SliceCost& end, const SliceCost& begin) {
   return sum;
 }
 
-bool Dominates(const StageOption& a, const StageOption& b) {
-  return a.seconds <= b.seconds && a.once_seconds <= b.once_seconds &&
-         a.fixed_bytes <= b.fixed_bytes && a.bytes_in_flight <= b.bytes_in_flight;
-}
+// What fits with all micro-batches in flight need not take less memory than others.
+class Domination {
+ public:
+  Domination(int64_t micro_batches, int64_t memory_bytes)
+      : micro_batches_(micro_batches), memory_bytes_(memory_bytes) {}
 
-std::vector<StageVariant> Undominated(std::vector<StageVariant> options) {
-  std::vector<StageVariant> kept;
-  for (const StageVariant& option : options) {
-    const auto dominates = [&](const StageVariant& k) { return Dominates(k.stage, option.stage); };
-    if (std::any_of(kept.begin(), kept.end(), dominates)) continue;
-    kept.erase(
-        std::remove_if(kept.begin(), kept.end(),
-                       [&](const StageVariant& k) { return Dominates(option.stage, k.stage); }),
-        kept.end());
-    kept.push_back(option);
+  std::vector<StageVariant> Undominated(const std::vector<StageVariant>& options) const {
+    std::vector<StageVariant> kept;
+    for (const StageVariant& option : options) {
+      const auto dominates = [&](const StageVariant& k) {
+        return Dominates(k.stage, option.stage);
+      };
+      if (std::any_of(kept.begin(), kept.end(), dominates)) continue;
+      kept.erase(
+          std::remove_if(kept.begin(), kept.end(),
+                         [&](const StageVariant& k) { return Dominates(option.stage, k.stage); }),
+          kept.end());
+      kept.push_back(option);
+    }
+    return kept;
   }
-  return kept;
-}
+
+ private:
+  bool AlwaysFits(const StageOption& option) const {
+    return option.fixed_bytes + micro_batches_ * option.bytes_in_flight <= memory_bytes_;
+  }
+  bool Dominates(const StageOption& a, const StageOption& b) const {
+    return a.seconds <= b.seconds && a.once_seconds <= b.once_seconds &&
+           (AlwaysFits(a) ||
+            (a.fixed_bytes <= b.fixed_bytes && a.bytes_in_flight <= b.bytes_in_flight));
+  }
+
+  const int64_t micro_batches_, memory_bytes_;
+};
 
 }  // namespace
 
@@ -171,7 +187,8 @@ SliceCost StageCoster::SumOf(const LayerTable& table, int32_t begin, int32_t end
 }
 
 std::vector<StageVariant> StageCoster::OptionsOf(const LayerTable& table, int32_t begin,
-                                                 int32_t end, int32_t submesh, int32_t mesh) const {
+                                                 int32_t end, int32_t submesh, int32_t mesh,
+                                                 int64_t chunks) const {
   std::vector<StageVariant> options;
   const int64_t memory = request_.memory_bytes[submeshes_[submesh].cluster];
   for (size_t m = 0; m < table.costs[submesh].size(); ++m) {
@@ -200,7 +217,7 @@ std::vector<StageVariant> StageCoster::OptionsOf(const LayerTable& table, int32_
       }
     }
   }
-  return Undominated(std::move(options));
+  return Domination(table.micro_batches, memory / chunks).Undominated(options);
 }
 
 }  // namespace meshwright

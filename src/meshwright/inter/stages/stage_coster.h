@@ -70,10 +70,11 @@ class StageCoster {
 
   // The variants of layers [begin, end) on a submesh that fit into memory with one micro-batch in
   // flight, without those that another is as good as in every respect. `mesh`: of the submesh's, or
-  // kAnyMesh.
+  // kAnyMesh. `chunks`: stages that share a device's memory.
   static constexpr int32_t kAnyMesh = -1;
   std::vector<StageVariant> OptionsOf(const LayerTable& table, int32_t begin, int32_t end,
-                                      int32_t submesh, int32_t mesh = kAnyMesh) const;
+                                      int32_t submesh, int32_t mesh = kAnyMesh,
+                                      int64_t chunks = 1) const;
 
  private:
   const Layers& layers_;
