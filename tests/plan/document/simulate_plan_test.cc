@@ -68,7 +68,7 @@ TEST(SimulationTrace, RowsAddUpToTheStep) {
     if (event["ph"] == "M") ++names;
     if (event["ph"] != "X") continue;
     const int group = event["pid"], row = event["tid"];
-    if (row == 1) {
+    if (row == 2) {
       ++transfers;
       continue;
     }
@@ -76,7 +76,7 @@ TEST(SimulationTrace, RowsAddUpToTheStep) {
     EXPECT_GE(event["ts"].get<double>() + 1e-6, free[group]) << event;
     free[group] = event["ts"].get<double>() + event["dur"].get<double>();
   }
-  EXPECT_EQ(names, 2 * 4);
+  EXPECT_EQ(names, 2 * 4 * 2);  // of a process and its rows, each with its place
   EXPECT_EQ(transfers, 2 * 8);
   ASSERT_EQ(filled.size(), 2);
   for (const auto& [group, microseconds] : filled)
@@ -101,8 +101,8 @@ TEST(SimulationTrace, ShowsTheFirstOfManyTasks) {
     for (const Json& event : json["traceEvents"]) {
       if (event["ph"] != "X") continue;
       EXPECT_LE(event["ts"].get<double>(), trace.seconds * 1e6);
-      if (event["tid"] == 0) ++tasks;
-      if (event["tid"] != 1) filled[event["pid"]] += event["dur"].get<double>();
+      if (event["tid"] == 1) ++tasks;
+      if (event["tid"] != 2) filled[event["pid"]] += event["dur"].get<double>();
     }
     EXPECT_EQ(tasks, most);
     // The last task may go on beyond.

@@ -71,6 +71,16 @@ TEST(SimulationTrace, IsInTheTraceEventFormat) {
   EXPECT_THAT(TraceFaults(TraceOf(*simulated, 3).json), IsEmpty());
 }
 
+TEST(SimulationTrace, HasAnArrowForEverySend) {
+  const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(SamplePipelinePlan(), "gpipe", 4);
+  ASSERT_TRUE(simulated.ok()) << simulated.status();
+  const TestJson trace = TestJson::parse(TraceOf(*simulated).json);
+  size_t arrows = 0;
+  for (const TestJson& event : trace["traceEvents"]) arrows += event["ph"] == "s" ? 1 : 0;
+  EXPECT_EQ(arrows, simulated->simulation.transfers.size());
+  EXPECT_GT(arrows, 0);
+}
+
 // What the memory counter comes to is what the simulation counted.
 TEST(SimulationTrace, MemoryPeaksWhereTheSimulationSays) {
   const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(SamplePipelinePlan(), "gpipe", 4);
@@ -81,9 +91,10 @@ TEST(SimulationTrace, MemoryPeaksWhereTheSimulationSays) {
     if (event["ph"] != "C" || event["name"] != "memory") continue;
     const int64_t bytes =
         event["args"]["fixed"].get<int64_t>() + event["args"]["in flight"].get<int64_t>();
-    int64_t& peak = peaks[event["pid"].get<size_t>()];
+    const size_t group = event["pid"].get<size_t>() - 1;
+    int64_t& peak = peaks[group];
     peak = std::max(peak, bytes);
-    last[event["pid"].get<size_t>()] = event["args"]["in flight"];
+    last[group] = event["args"]["in flight"];
   }
   EXPECT_EQ(peaks, simulated->simulation.peak_bytes);
   EXPECT_THAT(last, ElementsAre(0, 0));
@@ -95,21 +106,23 @@ TEST(TraceFormat, FindsFaults) {
     return TraceFaults("{\"traceEvents\":[" + events + "]}");
   };
   const std::string names =
-      R"({"name":"process_name","ph":"M","pid":0,"tid":0,"args":{"name":"p"}},)"
-      R"({"name":"thread_name","ph":"M","pid":0,"tid":0,"args":{"name":"t"}})";
-  const std::string box = R"({"name":"a","cat":"c","ph":"X","ts":0,"dur":10,"pid":0,"tid":0})";
+      R"({"name":"process_name","ph":"M","pid":1,"tid":1,"args":{"name":"p"}},)"
+      R"({"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"t"}})";
+  const std::string box = R"({"name":"a","cat":"c","ph":"X","ts":0,"dur":10,"pid":1,"tid":1})";
   EXPECT_THAT(faults(names + "," + box), IsEmpty());
   EXPECT_THAT(TraceFaults("[]"), Not(IsEmpty()));
   EXPECT_THAT(faults(box), Not(IsEmpty()));
   for (const char* const fault :
-       {R"({"cat":"c","ph":"X","ts":0,"dur":1,"pid":0,"tid":0})",
-        R"({"name":"a","cat":"c","ph":"X","ts":-1,"dur":1,"pid":0,"tid":0})",
-        R"({"name":"a","cat":"c","ph":"X","ts":0,"pid":0,"tid":0})",
-        R"({"name":"a","cat":"c","ph":"X","ts":5,"dur":10,"pid":0,"tid":0})",
-        R"({"name":"a","ph":"C","ts":0,"pid":0,"args":{}})",
-        R"({"name":"a","ph":"C","ts":0,"pid":0,"args":{"b":-1}})",
-        R"({"name":"a","ph":"Q","ts":0,"pid":0})",
-        R"({"name":"thread_name","ph":"M","pid":0,"tid":0,"args":{"name":"t"}})"}) {
+       {R"({"cat":"c","ph":"X","ts":0,"dur":1,"pid":1,"tid":1})",
+        R"({"name":"a","cat":"c","ph":"X","ts":-1,"dur":1,"pid":1,"tid":1})",
+        R"({"name":"a","cat":"c","ph":"X","ts":0,"pid":1,"tid":1})",
+        R"({"name":"a","cat":"c","ph":"X","ts":5,"dur":10,"pid":1,"tid":1})",
+        R"({"name":"a","ph":"C","ts":0,"pid":1,"args":{}})",
+        R"({"name":"a","ph":"C","ts":0,"pid":1,"args":{"b":-1}})",
+        R"({"name":"a","cat":"c","ph":"X","ts":20,"dur":10,"pid":0,"tid":1})",
+        R"({"name":"a","cat":"c","ph":"s","id":1,"ts":1,"pid":1,"tid":1})",
+        R"({"name":"a","ph":"Q","ts":0,"pid":1})",
+        R"({"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"t"}})"}) {
     EXPECT_THAT(faults(names + "," + box + "," + fault), Not(IsEmpty())) << fault;
   }
 }

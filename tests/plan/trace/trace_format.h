@@ -17,9 +17,11 @@ namespace meshwright {
 
 // What is wrong with `text` as a trace in the Trace Event Format (the "JSON Object Format" of
 // Google's document of that name), as far as the format and its viewers ask for it: an object with
-// traceEvents; every event with a phase that we write (X, C, M) and what that phase needs; names of
-// processes and threads for all that are used; boxes of one row nested or side by side, never half
-// over each other, which viewers drop; counters with finite numbers from 0 up. Empty: it is one.
+// traceEvents; every event with a phase that we write (X, C, M, s, f) and what that phase needs;
+// names of processes and threads for all that are used, and their order, both numbered from 1 (0 is
+// special to Perfetto); arrows that begin and end once, in boxes; boxes of one row nested or side
+// by side, never half over each other, which viewers drop; counters with finite numbers from 0 up.
+// Empty: it is one.
 inline std::vector<std::string> TraceFaults(const std::string& text) {
   using Json = nlohmann::json;
   std::vector<std::string> faults;
@@ -31,6 +33,11 @@ inline std::vector<std::string> TraceFaults(const std::string& text) {
   std::map<Row, std::vector<std::pair<double, double>>> boxes;
   std::set<Row> used_rows, named_rows;
   std::set<int64_t> used_processes, named_processes;
+  struct Arrow {
+    int begins = 0, ends = 0;
+  };
+  std::map<int64_t, Arrow> arrows;
+  std::vector<std::pair<Row, double>> arrow_points;
   size_t number = 0;
   for (const Json& event : trace["traceEvents"]) {
     const std::string at = absl::StrCat("event ", number++, " ", event.dump());
@@ -48,6 +55,7 @@ inline std::vector<std::string> TraceFaults(const std::string& text) {
     if (!require(event.contains("name") && event["name"].is_string(), "no name")) continue;
     if (!require(event.contains("pid") && event["pid"].is_number_integer(), "no process")) continue;
     const int64_t process = event["pid"];
+    require(process >= 1 && (!event.contains("tid") || event["tid"].get<int64_t>() >= 1), "id 0");
     const std::string phase = event["ph"];
     if (phase == "X") {
       if (!require(event.contains("tid") && event["tid"].is_number_integer(), "no thread") ||
@@ -66,6 +74,14 @@ inline std::vector<std::string> TraceFaults(const std::string& text) {
       for (const auto& [key, value] : event["args"].items()) {
         require(value.is_number() && value.get<double>() >= 0, "no count");
       }
+    } else if (phase == "s" || phase == "f") {
+      if (!require(is_time("ts") && event.contains("id") && event.contains("tid"), "no arrow"))
+        continue;
+      Arrow& arrow = arrows[event["id"]];
+      ++(phase == "s" ? arrow.begins : arrow.ends);
+      arrow_points.push_back({{process, event["tid"]}, event["ts"]});
+    } else if (phase == "M" && event["name"].get<std::string>().ends_with("_sort_index")) {
+      require(has_args && event["args"]["sort_index"].is_number_integer(), "no order");
     } else if (phase == "M") {
       if (!require(has_args && event["args"].contains("name") && event["args"]["name"].is_string(),
                    "names nothing"))
@@ -79,6 +95,16 @@ inline std::vector<std::string> TraceFaults(const std::string& text) {
     } else {
       require(false, "unknown phase");
     }
+  }
+  for (const auto& [id, arrow] : arrows) {
+    if (arrow.begins != 1 || arrow.ends != 1) faults.push_back(absl::StrCat("half an arrow: ", id));
+  }
+  for (const auto& [row, time] : arrow_points) {
+    const auto around = [time](const std::pair<double, double>& box) {
+      return box.first <= time + 1e-3 && time <= box.second + 1e-3;
+    };
+    if (std::none_of(boxes[row].begin(), boxes[row].end(), around))
+      faults.push_back(absl::StrCat("an arrow at no box: ", row.first, ".", row.second));
   }
   for (const int64_t process : used_processes) {
     if (!named_processes.contains(process)) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -126,6 +128,14 @@ class PipelineTrace {
   }
 
   void AddTransfers() {
+    std::map<Received, double> users;  // when the task starts that uses what arrives
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      const auto& [task, group, start, end] = tasks_[i];
+      const bool backward = task.kind == TaskKind::kBackward;
+      if ((!left_out_.empty() && left_out_[i]) || (!backward && task.kind != TaskKind::kForward))
+        continue;
+      users[{task.stage, task.micro_batch, backward}] = start;
+    }
     for (const SimulatedTransfer& t : simulated_.simulation.transfers) {
       if (!left_out_.empty() && t.start >= end_) continue;
       Json event =
@@ -137,8 +147,15 @@ class PipelineTrace {
                        {"micro_batch", t.micro_batch},
                        {"seconds", t.end - t.start}};
       trace_.Add(event);
+      const auto user = users.find(Received{t.to, t.micro_batch, t.backward});
+      if (user == users.end()) continue;
+      const FlowEnd sent = {t.from % simulated_.shape.groups, kCommunication, t.start};
+      trace_.AddFlow("send", sent, {t.to % simulated_.shape.groups, kCompute, user->second});
     }
   }
+
+  // What a task waits for: the stage, the micro-batch, and whether it is a gradient.
+  using Received = std::tuple<int32_t, int32_t, bool>;
 
   const SimulatedPlan& simulated_;
   const std::vector<SimulatedTask>& tasks_;

@@ -48,7 +48,7 @@ Json CollectiveBox(const PlanCollective& collective, const std::string& user, do
   return box;
 }
 
-Json OperatorBox(const PlanInstruction& instruction, double start) {
+Json OperatorBox(const Plan& plan, const PlanInstruction& instruction, double start) {
   Json box = Box(instruction.name, Word(instruction.opcode), 0, kStepCompute, start,
                  start + instruction.seconds);
   box["args"] = {{"opcode", Word(instruction.opcode)},
@@ -56,6 +56,12 @@ Json OperatorBox(const PlanInstruction& instruction, double start) {
                  {"strategy", instruction.strategy},
                  {"executions", instruction.executions},
                  {"seconds", instruction.seconds}};
+  if (instruction.layer.has_value()) box["args"]["layer"] = *instruction.layer;
+  if (instruction.phase.has_value()) box["args"]["phase"] = Word(instruction.phase);
+  if (const std::optional<PlanSource>& source = instruction.source; source.has_value()) {
+    box["args"]["source"] =
+        absl::StrCat(plan.program.source_files[source->file], ":", source->line);
+  }
   return box;
 }
 
@@ -87,7 +93,7 @@ std::string StepTrace(const Plan& plan) {
       now += collective.seconds;
     }
     if (instruction.seconds <= 0) continue;
-    trace.Add(OperatorBox(instruction, now));
+    trace.Add(OperatorBox(plan, instruction, now));
     now += instruction.seconds;
   }
   if (plan.program.memory_timeline.has_value()) {

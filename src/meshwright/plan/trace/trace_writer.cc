@@ -10,8 +10,16 @@ namespace {
 
 double Microseconds(double seconds) { return seconds * 1e6; }
 
-Json NameEvent(const char* what, int32_t process, int32_t row, const std::string& name) {
-  return {{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", row}, {"args", {{"name", name}}}};
+// Processes and rows count from 0 here and from 1 in traces: Perfetto's 0 is the idle process, and
+// its importer merges what has the id 0.
+int32_t TraceId(int32_t number) { return number + 1; }
+
+Json TrackMetadata(const char* what, int32_t process, int32_t row, Json args) {
+  return {{"name", what},
+          {"ph", "M"},
+          {"pid", TraceId(process)},
+          {"tid", TraceId(row)},
+          {"args", std::move(args)}};
 }
 
 }  // namespace
@@ -23,15 +31,17 @@ Json Box(std::string name, std::string_view category, int32_t process, int32_t r
           {"ph", "X"},
           {"ts", Microseconds(start)},
           {"dur", Microseconds(end - start)},
-          {"pid", process},
-          {"tid", row}};
+          {"pid", TraceId(process)},
+          {"tid", TraceId(row)}};
 }
 
 void TraceWriter::Name(int32_t process, const std::string& name,
                        std::span<const char* const> rows) {
-  Add(NameEvent("process_name", process, 0, name));
-  for (size_t row = 0; row < rows.size(); ++row) {
-    Add(NameEvent("thread_name", process, static_cast<int32_t>(row), rows[row]));
+  Add(TrackMetadata("process_name", process, 0, {{"name", name}}));
+  Add(TrackMetadata("process_sort_index", process, 0, {{"sort_index", process}}));
+  for (int32_t row = 0; row < static_cast<int32_t>(rows.size()); ++row) {
+    Add(TrackMetadata("thread_name", process, row, {{"name", rows[row]}}));
+    Add(TrackMetadata("thread_sort_index", process, row, {{"sort_index", row}}));
   }
 }
 
@@ -44,8 +54,25 @@ void TraceWriter::AddCounter(const char* name, int32_t process, double time, Jso
   Add({{"name", name},
        {"ph", "C"},
        {"ts", Microseconds(time)},
-       {"pid", process},
+       {"pid", TraceId(process)},
        {"args", std::move(values)}});
+}
+
+void TraceWriter::AddFlow(const char* name, const FlowEnd& from, const FlowEnd& to) {
+  const auto end = [&](const FlowEnd& one, const char* phase) {
+    return Json{{"name", name},
+                {"cat", "flow"},
+                {"ph", phase},
+                {"id", flows_},
+                {"ts", Microseconds(one.time)},
+                {"pid", TraceId(one.process)},
+                {"tid", TraceId(one.row)}};
+  };
+  ++flows_;
+  Add(end(from, "s"));
+  Json finish = end(to, "f");
+  finish["bp"] = "e";  // bound to the box around it, not to the next one
+  Add(finish);
 }
 
 std::string TraceWriter::Write(Json rest) && {
