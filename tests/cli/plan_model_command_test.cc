@@ -51,7 +51,7 @@ TEST(PlanModelCommand, WritesAPlanThatReadsBack) {
   const RunResult run = PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "32",
                                                   "--seq", "4096", "--top", "3", "-o", file});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("model     llama3-8b, 8.03e+09 parameters"));
+  EXPECT_THAT(run.out, HasSubstr("model     llama3-8b, 8.03 B parameters"));
   EXPECT_THAT(run.out, HasSubstr("next best"));
   const absl::StatusOr<Plan> plan = ParsePlanJson(ReadText(file), file);
   ASSERT_TRUE(plan.ok()) << plan.status();

@@ -11,6 +11,7 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/degrees/degree_table.h"
+#include "meshwright/explain/compute_parts.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/text/largest_first.h"
@@ -124,6 +125,11 @@ std::string StepSection(const Plan& plan, const std::string& parts_of) {
   std::vector<std::vector<std::string>> rows;
   for (const NamedAmount& one : LargestFirst(part.seconds)) {
     rows.push_back({one.name, SecondsText(one.amount), ShareText(one.amount, plan.step_seconds)});
+    if (one.name != "compute") continue;
+    for (const NamedAmount& inner : ComputeParts(plan)) {
+      rows.push_back({StrCat("  ", inner.name), SecondsText(inner.amount),
+                      ShareText(inner.amount, plan.step_seconds)});
+    }
   }
   return StrCat(text, Columns(std::move(rows), {false, true, true}));
 }
@@ -145,7 +151,10 @@ std::string PeakGroupSection(const Plan& plan) {
   const PlanGroupBytes& group = PeakGroup(*plan.model);
   std::string text = BytesText(plan.peak_bytes);
   if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
-  StrAppend(&text, " a device at peak: ");
+  StrAppend(&text, " a device at peak");
+  if (const int64_t free = plan.budget_bytes.value_or(0) - plan.peak_bytes; free > 0)
+    StrAppend(&text, ", ", BytesText(static_cast<double>(free)), " free");
+  StrAppend(&text, ": ");
   std::vector<std::string> shares;
   for (const NamedAmount& one : LargestFirst(group)) {
     if (one.name == "host") continue;
@@ -338,8 +347,8 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
 std::string ExplainModel(const Plan& plan) {
   const PlanTransformer& part = *plan.model;
   std::string text =
-      Labelled("model", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
-                                        Fit(part.model, 40), static_cast<double>(part.parameters),
+      Labelled("model", absl::StrFormat("%s, %s parameters, %d sequences of %d tokens a step",
+                                        Fit(part.model, 40), ParametersText(part.parameters),
                                         part.global_batch, part.sequence));
   const std::string devices =
       absl::StrJoin(plan.cluster.parts, ", ", [](std::string* out, const PlanClusterPart& one) {

@@ -170,6 +170,16 @@ std::string EndedSearchText(const Plan& plan) {
                 plan.model->objective == ModelObjective::kMemory ? " less memory" : " less time");
 }
 
+std::string ParametersText(int64_t parameters) {
+  constexpr std::pair<double, const char*> kUnits[] = {{1e12, " T"}, {1e9, " B"}, {1e6, " M"}};
+  for (const auto& [scale, unit] : kUnits) {
+    const double value = static_cast<double>(parameters) / scale;
+    if (value < 0.9995) continue;
+    return absl::StrFormat("%.*f%s", value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, unit);
+  }
+  return StrCat(parameters);
+}
+
 std::string TransformerTable(const Plan& plan) {
   const PlanTransformer& part = *plan.model;
   const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
@@ -180,9 +190,9 @@ std::string TransformerTable(const Plan& plan) {
     absl::StrAppend(&devices, devices.empty() ? "" : " + ", one.devices(), " x ", one.device);
   }
   std::string text =
-      Hanging("model     ", absl::StrFormat("%s, %.4g parameters, %d sequences of %d tokens a step",
-                                            part.model, static_cast<double>(part.parameters),
-                                            part.global_batch, part.sequence));
+      Hanging("model     ",
+              absl::StrFormat("%s, %s parameters, %d sequences of %d tokens a step", part.model,
+                              ParametersText(part.parameters), part.global_batch, part.sequence));
   absl::StrAppend(&text, Hanging("cluster   ", absl::StrCat(plan.cluster.name, ": ", devices)),
                   Hanging("degrees   ", transformer::ConfigurationText(part.configuration)),
                   OverGroupsSection(plan));

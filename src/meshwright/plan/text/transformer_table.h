@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_PLAN_TEXT_TRANSFORMER_TABLE_H_
 #define MESHWRIGHT_PLAN_TEXT_TRANSFORMER_TABLE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "meshwright/plan/document/plan.h"
@@ -10,6 +11,9 @@ namespace meshwright {
 // A plan of a model in short, for a terminal: degrees, what the step's time and memory consist of,
 // the next best, and what the hardware changes. `plan.model` must be there.
 std::string TransformerTable(const Plan& plan);
+
+// "70.6 B", "125 M": a number of parameters as people say it.
+std::string ParametersText(int64_t parameters);
 
 // Whether a plan of a model on one cluster is the best that was found before its search was ended,
 // at the deadline or by an interrupt.
