@@ -1,5 +1,6 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Address, addressText, isThere, readAddress } from "./address";
 import { type ArrayReference, SharedContext } from "./context";
 import { planNames, type Plan, type Report } from "./data";
 import { Nothing } from "./parts/basic";
@@ -12,9 +13,7 @@ function preferredTheme(): Theme {
   return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-function viewInAddress(): string {
-  return window.location.hash.slice(1);
-}
+const initialAddress = (): Address => readAddress(window.location.hash);
 
 class Guard extends Component<{ children: ComponentChildren }, { message: string | null }> {
   state = { message: null as string | null };
@@ -57,13 +56,13 @@ function Brand() {
   );
 }
 
-function Navigation({ current, empty }: { current: View; empty(view: View): boolean }) {
+function Navigation({ views, current, to }: { views: readonly View[]; current: View; to(view: string): string }) {
   return (
     <nav aria-label="Views">
       <ul>
-        {allViews().map((view) => (
+        {views.map((view) => (
           <li key={view.id}>
-            <a href={`#${view.id}`} aria-current={view.id === current.id ? "page" : undefined} class={empty(view) ? "empty" : undefined}>
+            <a href={to(view.id)} aria-current={view.id === current.id ? "page" : undefined}>
               {view.title}
             </a>
           </li>
@@ -79,17 +78,15 @@ function noPlan(report: Report): Plan {
 }
 
 export function App({ report }: { report: Report }) {
-  const [address, setAddress] = useState(viewInAddress);
-  const [number, setNumber] = useState(0);
+  const [address, setAddress] = useState(initialAddress);
   const [theme, setTheme] = useState<Theme>(preferredTheme);
-  const [chosen, choose] = useState<ArrayReference | null>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const moved = useRef(false);
 
   useEffect(() => {
     const listen = () => {
       moved.current = true;
-      setAddress(viewInAddress());
+      setAddress(initialAddress());
     };
     window.addEventListener("hashchange", listen);
     return () => window.removeEventListener("hashchange", listen);
@@ -98,11 +95,20 @@ export function App({ report }: { report: Report }) {
     document.documentElement.dataset.theme = theme;
   }, [theme]);
 
+  const number = report.plans[address.plan] ? address.plan : 0;
   const plan = report.plans[number] ?? noPlan(report);
+  // What is chosen is no step in the browser's history, and a view is.
+  const change = (next: Address, asStep: boolean) => {
+    const text = addressText(next);
+    if (asStep) window.location.hash = text;
+    else window.history.replaceState(null, "", text);
+    setAddress(next);
+  };
+  const chosen = isThere(plan, address.chosen) ? address.chosen : null;
   const empty = (view: View): boolean => view.missing(report, plan) !== null;
   const views = allViews();
   // A report of sweeps or measurements alone begins with these.
-  const current = views.find((view) => view.id === address) ?? views.find((view) => !empty(view)) ?? views[0];
+  const current = views.find((view) => view.id === address.view) ?? views.find((view) => !empty(view)) ?? views[0];
   const missing = current.missing(report, plan);
   useEffect(() => {
     document.title = `${current.title} - Meshwright report`;
@@ -118,12 +124,14 @@ export function App({ report }: { report: Report }) {
       plan,
       theme,
       chosen,
-      choose,
+      choose(reference: ArrayReference | null) {
+        change({ ...initialAddress(), view: current.id, plan: number, chosen: reference }, false);
+      },
       go(view: string) {
-        window.location.hash = view;
+        change({ ...initialAddress(), view }, true);
       },
     }),
-    [report, plan, theme, chosen],
+    [report, plan, theme, address],
   );
   const names = planNames(report.plans);
   return (
@@ -137,7 +145,11 @@ export function App({ report }: { report: Report }) {
       <div class="shell">
         <header class="side">
           <Brand />
-          <Navigation current={current} empty={empty} />
+          <Navigation
+            views={views.filter((view) => !empty(view) || view === current)}
+            current={current}
+            to={(view) => addressText({ ...address, view })}
+          />
           <div class="foot">
             <button type="button" id="theme" onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>
               {theme === "dark" ? "Light theme" : "Dark theme"}
@@ -154,8 +166,7 @@ export function App({ report }: { report: Report }) {
                   id="plan"
                   value={String(number)}
                   onChange={(event) => {
-                    choose(null);
-                    setNumber(Number(event.currentTarget.value));
+                    change({ view: current.id, plan: Number(event.currentTarget.value), chosen: null }, false);
                   }}
                 >
                   {names.map((name, i) => (

@@ -51,7 +51,8 @@ export function runTimeUnit(seconds: number): number {
 export function dollarsText(dollars: number): string {
   dollars = finite(dollars);
   if (dollars >= tooLong) return `$${dollars.toPrecision(4)}`;
-  return dollars >= 1 ? `$${dollars.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}` : `$${dollars.toPrecision(3)}`;
+  const cents = dollars < 1000 ? 2 : 0;
+  return dollars >= 1 ? `$${dollars.toLocaleString("en-US", { minimumFractionDigits: cents, maximumFractionDigits: cents })}` : `$${dollars.toPrecision(3)}`;
 }
 
 /** A cost in seconds, or a plain number where the plan's cost model has no unit. */

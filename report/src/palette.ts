@@ -13,6 +13,20 @@ export function partColour(i: number): string {
 }
 
 export const categoryColours = [0, 4, 6, 1, 2, 5].map(series);
+const memoryParts: Record<string, string> = {
+  weights: categoryColours[0],
+  optimizer: categoryColours[1],
+  gradients: categoryColours[3],
+  activations: categoryColours[4],
+  logits: categoryColours[5],
+  communication: series(3),
+};
+
+/** Of a part of a model's memory, as the plan names it: what programs have in the same colour. */
+export function memoryPartColour(name: string): string {
+  return memoryParts[name] ?? none;
+}
+
 export const taskColours = [0, 1, 2, 4].map(series);
 export const waitingColour = none;
 

@@ -171,18 +171,23 @@ export function Stack({
   parts,
   text,
   label,
+  capacity = null,
 }: {
   parts: Part[];
   text(value: number): string;
   label: string;
+  /** What there is for the parts; the rest of the bar is free. */
+  capacity?: number | null;
 }) {
   const all = sumOf(parts.map((part) => part.value));
   // What rounding leaves of a difference is no part.
   const shown = parts.filter((part) => part.value > 1e-9 * all);
-  const whole = sumOf(shown.map((part) => part.value));
+  const used = sumOf(shown.map((part) => part.value));
+  const whole = Math.max(used, capacity ?? 0);
+  const free = whole > used ? ` free ${text(whole - used)} of ${text(whole)}` : "";
   return (
     <div>
-      <div class="stack" role="img" aria-label={`${label}: ${shown.map((p) => `${p.name} ${text(p.value)}`).join(", ")}`}>
+      <div class="stack" role="img" aria-label={`${label}: ${shown.map((p) => `${p.name} ${text(p.value)}`).join(", ")}${free && `,${free}`}`}>
         {shown.map((part) => (
           <span
             key={part.name}
@@ -191,7 +196,7 @@ export function Stack({
           />
         ))}
       </div>
-      <Legend entries={shown.map((p) => [`${p.name} ${text(p.value)}`, p.colour])} />
+      <Legend entries={[...shown.map((p): [string, string] => [`${p.name} ${text(p.value)}`, p.colour]), ...(free ? ([[free.trim(), "var(--grid)"]] as [string, string][]) : [])]} />
     </div>
   );
 }

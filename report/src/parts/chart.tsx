@@ -3,11 +3,19 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import { area, line, stack, curveStepAfter } from "d3-shape";
 import type { ComponentChildren } from "preact";
-import { finite, sumOf } from "../numbers";
+import { useState } from "preact/hooks";
+import { finite, shareOf, sumOf } from "../numbers";
 import { useWidth } from "./basic";
 import { shortened } from "../text";
 
 const margin = { top: 12, right: 16, bottom: 42, left: 74 };
+
+/** Room for the longest of the ticks' texts. */
+function leftOf(y: AxisOptions, domain: readonly [number, number]): number {
+  const texts = [domain[0], domain[1]].map((value) => y.text(value).length);
+  return Math.max(margin.left, 7 * Math.max(...texts) + 16);
+}
+
 
 interface Scale {
   (value: number): number;
@@ -20,6 +28,8 @@ interface AxisOptions {
   log?: boolean;
   /** What ticks are round numbers of, by the largest value: binaryUnit of bytes. */
   unit?(most: number): number;
+  /** The values of a logarithmic axis of counts: ticks stand there, or at powers of 2 if they are many. */
+  at?: readonly number[];
 }
 
 /** The largest power of 1024 that is not above `value`. */
@@ -27,10 +37,11 @@ export function binaryUnit(value: number): number {
   return 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(1, value)) / 10));
 }
 
-/** Texts of ticks, with as many digits as tell them apart. */
-export function tickTexts(ticks: readonly number[], text: (value: number) => string): string[] {
+/** Texts of ticks, with as many digits as tell them apart, and of linear axes in one unit. */
+export function tickTexts(ticks: readonly number[], text: (value: number) => string, log = false): string[] {
   const plain = ticks.map(text);
-  if (new Set(plain).size === plain.length) return plain;
+  const units = new Set(ticks.flatMap((tick, i) => (tick === 0 ? [] : [plain[i].replace(/^[^ ]* ?/, "")])));
+  if (new Set(plain).size === plain.length && (log || units.size <= 1)) return plain;
   const last = ticks[ticks.length - 1];
   const [number, ...unit] = text(last).split(" ");
   const scale = last / Number(number);
@@ -47,10 +58,19 @@ function powersOf2(ticks: number[]): number[] {
   return powers.length > 1 ? powers : ticks;
 }
 
+/** Of ticks of a decimal one those of 1, 2 and 5, if there are several. */
+function roundOnes(ticks: number[]): number[] {
+  const round = ticks.filter((tick) => "125".includes(tick.toExponential()[0]));
+  return round.length > 1 ? round : ticks;
+}
+
 function scaleOf(options: AxisOptions, domain: [number, number], range: [number, number]): Scale {
   if (options.log) {
-    const log = scaleLog().base(2).domain(domain).range(range);
-    return Object.assign((value: number) => placed(log(value), range), { ticks: (count?: number) => powersOf2(log.ticks(count)) });
+    const log = scaleLog().base(options.at ? 2 : 10).domain(domain).range(range);
+    const ticks = options.at && options.at.length <= 8 ? [...new Set(options.at)].sort((a, b) => a - b) : null;
+    return Object.assign((value: number) => placed(log(value), range), {
+      ticks: (count?: number) => ticks ?? (options.at ? powersOf2(log.ticks(count)) : roundOnes(log.ticks())),
+    });
   }
   const unit = options.unit?.(domain[1]) ?? 1;
   const scale = scaleLinear().domain([domain[0] / unit, domain[1] / unit]).nice().range(range);
@@ -82,6 +102,12 @@ export function spread(values: readonly number[], options: { fromZero?: boolean;
 const placed = (at: number, range: readonly [number, number]): number =>
   Number.isFinite(at) ? at : range[0];
 
+/** Below its tick, and within the picture. */
+function tickPlace(x: number, text: string, width: number): { x: number; "text-anchor": "middle" | "end" } {
+  const half = 3.5 * text.length;
+  return x + half > width ? { x: width - 1, "text-anchor": "end" } : { x, "text-anchor": "middle" };
+}
+
 function Frame({
   label,
   width,
@@ -90,11 +116,13 @@ function Frame({
   y,
   xScale,
   yScale,
+  left,
   children,
 }: {
   label: string;
   width: number;
   height: number;
+  left: number;
   x: AxisOptions;
   y: AxisOptions;
   xScale: Scale;
@@ -103,24 +131,24 @@ function Frame({
 }) {
   const bottom = height - margin.bottom;
   const [xTicks, yTicks] = [xScale.ticks(Math.max(2, Math.floor(width / (x.log ? 50 : 130)))), yScale.ticks(5)];
-  const [xTexts, yTexts] = [tickTexts(xTicks, x.text), tickTexts(yTicks, y.text)];
+  const [xTexts, yTexts] = [tickTexts(xTicks, x.text, x.log), tickTexts(yTicks, y.text, y.log)];
   return (
     <svg width={width} height={height} role="img" aria-label={label}>
       {yTicks.map((tick, i) => (
         <g key={tick}>
-          <line class="grid" x1={margin.left} x2={width - margin.right} y1={yScale(tick)} y2={yScale(tick)} />
-          <text class="tick" x={margin.left - 7} y={yScale(tick) + 4} text-anchor="end">
+          <line class="grid" x1={left} x2={width - margin.right} y1={yScale(tick)} y2={yScale(tick)} />
+          <text class="tick" x={left - 7} y={yScale(tick) + 4} text-anchor="end">
             {yTexts[i]}
           </text>
         </g>
       ))}
       {xTicks.map((tick, i) => (
-        <text key={tick} class="tick" x={xScale(tick)} y={bottom + 16} text-anchor="middle">
+        <text key={tick} class="tick" {...tickPlace(xScale(tick), xTexts[i], width)} y={bottom + 16}>
           {xTexts[i]}
         </text>
       ))}
-      <line class="axis" x1={margin.left} x2={width - margin.right} y1={bottom} y2={bottom} />
-      <text class="tick" x={(margin.left + width - margin.right) / 2} y={height - 6} text-anchor="middle">
+      <line class="axis" x1={left} x2={width - margin.right} y1={bottom} y2={bottom} />
+      <text class="tick" x={(left + width - margin.right) / 2} y={height - 6} text-anchor="middle">
         {x.title}
       </text>
       {children}
@@ -162,8 +190,10 @@ export function XyChart({
   const all = [...points, ...lines.flatMap((one) => one.points)];
   const xs = [...all.map((p) => p.x), ...limits.flatMap((one) => one.x ?? [])];
   const ys = [...all.map((p) => p.y), ...limits.flatMap((one) => one.y ?? [])];
-  const xScale = scaleOf(x, spread(xs, { log: x.log }), [margin.left, Math.max(margin.left + 1, width - margin.right)]);
-  const yScale = scaleOf(y, spread(ys, { log: y.log, fromZero }), [height - margin.bottom, margin.top]);
+  const yDomain = spread(ys, { log: y.log, fromZero });
+  const left = leftOf(y, yDomain);
+  const xScale = scaleOf(x, spread(xs, { log: x.log }), [left, Math.max(left + 1, width - margin.right)]);
+  const yScale = scaleOf(y, yDomain, [height - margin.bottom, margin.top]);
   const path = line<{ x: number; y: number }>((p) => xScale(p.x), (p) => yScale(p.y));
   return (
     <div ref={box}>
@@ -171,7 +201,7 @@ export function XyChart({
         {y.title}
       </p>
       {width > 0 && (
-        <Frame {...{ label, width, height, x, y, xScale, yScale }}>
+        <Frame {...{ label, width, height, x, y, xScale, yScale, left }}>
           {lines.map((one, i) => (
             <path
               key={i}
@@ -186,7 +216,7 @@ export function XyChart({
             return (
               <g key={i}>
                 {one.x === undefined ? (
-                  <line x1={margin.left} x2={width - margin.right} y1={at} y2={at} stroke-dasharray="6 4" style={{ stroke: "var(--bad)" }} />
+                  <line x1={left} x2={width - margin.right} y1={at} y2={at} stroke-dasharray="6 4" style={{ stroke: "var(--bad)" }} />
                 ) : (
                   <line x1={at} x2={at} y1={margin.top} y2={height - margin.bottom} stroke-dasharray="6 4" style={{ stroke: "var(--bad)" }} />
                 )}
@@ -235,9 +265,26 @@ export function AreaChart({
 }) {
   const [box, width] = useWidth<HTMLDivElement>();
   const peak = times.reduce((most, _, i) => Math.max(most, sumOf(layers.map((layer) => layer.values[i]))), 0);
-  const showLimit = limit !== undefined && limit.value < 2.5 * peak;
-  const xScale = scaleLinear().domain([times[0], times[times.length - 1]]).range([margin.left, width - margin.right]) as unknown as Scale;
-  const yScale = scaleOf(y, [0, showLimit ? Math.max(peak, limit.value) : peak || 1], [height - margin.bottom, margin.top]);
+  // A limit far above would press what there is into a line: it is said, not drawn.
+  const drawn = limit !== undefined && limit.value < 4 * peak;
+  const most = (drawn ? Math.max(peak, limit.value) : peak) || 1;
+  const left = leftOf(y, [0, most]);
+  const [at, setAt] = useState<number | null>(null);
+  const xScale = scaleLinear().domain([times[0], times[times.length - 1]]).range([left, width - margin.right]) as unknown as Scale;
+  const yScale = scaleOf(y, [0, most], [height - margin.bottom, margin.top]);
+  const point = (event: PointerEvent) => {
+    const across = event.clientX - (event.currentTarget as SVGElement).getBoundingClientRect().left;
+    const share = shareOf(across, width - margin.right - left);
+    const time = times[0] + Math.min(1, Math.max(0, share)) * (times[times.length - 1] - times[0]);
+    const next = times.findIndex((one) => one > time);
+    setAt(Math.max(0, (next < 0 ? times.length : next) - 1));
+  };
+  const read = (i: number): string => {
+    const all = sumOf(layers.map((layer) => layer.values[i]));
+    const parts = layers.filter((layer) => layer.values[i] > 0).map((layer) => `${layer.name} ${y.text(layer.values[i])}`);
+    const free = limit && limit.value > all ? `, ${y.text(limit.value - all)} free` : "";
+    return `${x.text(times[i])}: ${y.text(all)}${free} (${parts.join(", ")})`;
+  };
   const stacked = stack<number, number>()
     .keys(layers.map((_, k) => k))
     .value((i, k) => layers[k].values[i])(times.map((_, i) => i));
@@ -249,16 +296,16 @@ export function AreaChart({
   return (
     <div ref={box}>
       {width > 0 && (
-        <Frame {...{ label, width, height, x, y, xScale, yScale }}>
+        <Frame {...{ label, width, height, x, y, xScale, yScale, left }}>
           {stacked.map((layer, k) => (
             <path key={k} d={shape(layer as unknown as [number, number][]) ?? ""} style={{ fill: layers[k].colour, stroke: "var(--panel)", strokeWidth: 0.6 }}>
               <title>{layers[k].name}</title>
             </path>
           ))}
-          {showLimit && (
+          {drawn && (
             <g>
               <line
-                x1={margin.left}
+                x1={left}
                 x2={width - margin.right}
                 y1={yScale(limit.value)}
                 y2={yScale(limit.value)}
@@ -267,12 +314,32 @@ export function AreaChart({
                 style={{ stroke: "var(--bad)" }}
               />
               <text class="tick" x={width - margin.right} y={yScale(limit.value) + 14} text-anchor="end">
-                {limit.name}
+                {limit.value > peak ? `${limit.name}, ${y.text(limit.value - peak)} free at the peak` : limit.name}
               </text>
             </g>
           )}
+          {at !== null && at < times.length && (
+            <line x1={xScale(times[at])} x2={xScale(times[at])} y1={margin.top} y2={height - margin.bottom} style={{ stroke: "var(--ink)" }} />
+          )}
+          <rect
+            x={left}
+            y={margin.top}
+            width={Math.max(0, width - margin.right - left)}
+            height={height - margin.bottom - margin.top}
+            style={{ fill: "transparent" }}
+            onPointerMove={point}
+            onPointerLeave={() => setAt(null)}
+          />
         </Frame>
       )}
+      {limit !== undefined && !drawn && (
+        <p class="soft">
+          Far below the {limit.name}: {y.text(limit.value - peak)} free at the peak.
+        </p>
+      )}
+      <p class="status soft" aria-hidden="true">
+        {at !== null && at < times.length ? read(at) : "Point at the chart for the figures of a moment; the table below has them all."}
+      </p>
     </div>
   );
 }
@@ -305,7 +372,7 @@ export function Bars({
             return (
               <g key={i} transform={`translate(0 ${i * row})`}>
                 <text x={names} y={17} text-anchor="end">
-                  {shortened(bar.name, Math.max(6, Math.floor(names / 6.6)))}
+                  {shortened(bar.name, Math.max(6, Math.floor(names / 7.8)))}
                   <title>{shortened(bar.name, 400)}</title>
                 </text>
                 {parts.map((part, p) => {

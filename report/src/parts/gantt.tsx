@@ -110,6 +110,7 @@ export function Gantt({
   const whole = { from: 0, to: seconds || 1 };
   const [span, setSpan] = useState<Span>(whole);
   const [pick, setPick] = useState<Pick | null>(null);
+  const [hover, setHover] = useState<Pick | null>(null);
   const drag = useRef<{ x: number; span: Span; moved: boolean } | null>(null);
   const { theme } = useShared();
   const least = whole.to * 1e-6;
@@ -153,15 +154,15 @@ export function Gantt({
       setSpan(within({ from: (a + b) / 2 - half, to: (a + b) / 2 + half }, whole));
     }
   };
-  const click = (event: PointerEvent) => {
+  const boxAt = (event: PointerEvent): Pick | null => {
     const area = canvas.current!.getBoundingClientRect();
     const r = Math.floor((event.clientY - area.top - top) / rowHeight);
     const row = rows[r];
-    if (!row) return choose(null);
+    if (!row) return null;
     const slack = (2 * (span.to - span.from)) / Math.max(1, width - left);
     const time = timeAt(event.clientX - area.left);
     const i = firstAfter(row.end, time - slack);
-    choose(i < row.start.length && row.start[i] <= time + slack ? { row: r, box: i } : null);
+    return i < row.start.length && row.start[i] <= time + slack ? { row: r, box: i } : null;
   };
   const keys = (event: KeyboardEvent) => {
     const actions: Record<string, () => void> = {
@@ -228,17 +229,21 @@ export function Gantt({
           }}
           onPointerMove={(event) => {
             const start = drag.current;
-            if (!start) return;
+            if (!start) return setHover(boxAt(event));
             const by = ((start.x - event.clientX) / (width - left)) * (start.span.to - start.span.from);
             start.moved ||= Math.abs(start.x - event.clientX) > 3;
             if (start.moved) setSpan(within({ from: start.span.from + by, to: start.span.to + by }, whole));
           }}
           onPointerUp={(event) => {
-            if (drag.current && !drag.current.moved) click(event);
+            if (drag.current && !drag.current.moved) choose(boxAt(event));
             drag.current = null;
           }}
+          onPointerLeave={() => setHover(null)}
         />
       </div>
+      <p class="status text soft" aria-hidden="true">
+        {hover && rows[hover.row]?.start[hover.box] !== undefined ? visible(rows[hover.row].describe(hover.box)) : ""}
+      </p>
       <p class="status text" id="picked" role="status">
         {pick && picked ? visible(rows[pick.row].describe(pick.box)) : "Click a box, or press n, to see what it is."}
       </p>

@@ -5,7 +5,7 @@ import type { Plan } from "../data";
 import { bytesText, countText, percentText, secondsText } from "../format";
 import { shareOf } from "../numbers";
 import { series } from "../palette";
-import { Legend, Name, Nothing, Table } from "../parts/basic";
+import { Legend, Name, Table } from "../parts/basic";
 import { Bars, binaryUnit, XyChart } from "../parts/chart";
 import { Front } from "./front";
 
@@ -54,18 +54,15 @@ function NextBest({ plan }: { plan: Plan }) {
 
 function Sensitivity({ plan }: { plan: Plan }) {
   const changes = plan.transformer!.sensitivity;
+  if (changes.length === 0) return null;
   return (
     <section class="panel">
       <h2>What the hardware does to the step</h2>
-      {changes.length === 0 ? (
-        <Nothing why="The search did not ask how other hardware would change this plan." />
-      ) : (
-        <Bars
-          label="Change of the step with the hardware"
-          text={(value) => percentText(value, 2)}
-          bars={changes.map((one) => ({ name: one.change, value: one.step_change, colour: one.step_change <= 0 ? series(2) : series(3) }))}
-        />
-      )}
+      <Bars
+        label="Change of the step with the hardware"
+        text={(value) => percentText(value, 2)}
+        bars={changes.map((one) => ({ name: one.change, value: one.step_change, colour: series(0) }))}
+      />
     </section>
   );
 }

@@ -32,8 +32,11 @@ function Chart({ over }: { over: OverGroups }) {
   const onFront = over.choices.filter((one) => one.on_front);
   // Choices far from the front would press it into a corner.
   const most = { seconds: 1.5 * Math.max(...onFront.map((one) => one.seconds)), dollars: 1.5 * Math.max(...onFront.map((one) => one.dollars ?? 0)) };
-  const near = over.choices.filter((one) => one.on_front || (one.seconds <= most.seconds && (one.dollars ?? 0) <= most.dollars));
-  const far = over.choices.length - near.length;
+  // A bound on what a choice could be is no plan: it would look better than what can be had.
+  const plans = over.choices.filter((one) => !one.is_bound);
+  const bounds = over.choices.length - plans.length;
+  const near = plans.filter((one) => one.on_front || (one.seconds <= most.seconds && (one.dollars ?? 0) <= most.dollars));
+  const far = plans.length - near.length;
   const limits = [
     ...(over.most_seconds === null ? [] : [{ x: over.most_seconds, name: `at most ${runTimeText(over.most_seconds)}` }]),
     ...(over.most_dollars === null ? [] : [{ y: over.most_dollars, name: `at most ${dollarsText(over.most_dollars)}` }]),
@@ -49,12 +52,12 @@ function Chart({ over }: { over: OverGroups }) {
           y: (one.dollars ?? 0) * steps,
           name: `${nodesText(over, one.nodes)}${one.degrees ? ` (${one.degrees})` : ""}`,
           colour: one.on_front ? series(0) : none,
-          hollow: one.is_bound,
         }))}
         lines={[{ points: onFront.map((one) => ({ x: one.seconds * steps, y: (one.dollars ?? 0) * steps })), colour: series(0) }]}
         limits={limits}
       />
-      <Legend entries={[["on the front: nothing is both faster and cheaper", series(0)], ["other choices of nodes; hollow: a bound on what they could be", none]]} />
+      <Legend entries={[["on the front: nothing is both faster and cheaper", series(0)], ["other choices of nodes", none]]} />
+      {bounds > 0 && <p class="soft">{plural(bounds, "choice")} of which only a bound is known {bounds === 1 ? "is" : "are"} in the table only.</p>}
       {far > 0 && <p class="soft">{plural(far, "choice")} that {far === 1 ? "takes" : "take"} half as long again, or {far === 1 ? "costs" : "cost"} half as much again, as any on the front {far === 1 ? "is" : "are"} in the table only.</p>}
     </>
   );
@@ -89,7 +92,7 @@ export function Front({ plan, over }: { plan: Plan; over: OverGroups }) {
           { title: "nodes", cell: ({ one }) => <Name text={nodesText(over, one.nodes)} /> },
           { title: "time", number: true, cell: ({ one }) => `${one.is_bound ? "≥ " : ""}${runTimeText(one.seconds * steps)}` },
           { title: "cost", number: true, cell: ({ one }) => (one.dollars === null ? "no price" : `${one.is_bound ? "≥ " : ""}${dollarsText(one.dollars * steps)}`) },
-          { title: "", cell: ({ one }) => <span class="together">{one.on_front ? <strong>on the front</strong> : one.beaten_by !== null ? `no better than ${one.beaten_by}` : "not told apart"}</span> },
+          { title: "", cell: ({ one }) => <span class="together">{one.on_front ? <strong>on the front</strong> : one.beaten_by !== null ? `no better than ${one.beaten_by}` : "as good as others"}</span> },
           { title: "degrees", cell: ({ one }) => <Name text={one.degrees} class="wide" /> },
           { title: "layers", cell: ({ one }) => <Name text={layersByGroup(over, one)} /> },
         ]}

@@ -28,7 +28,12 @@ function Pair({ planned, measured, text }: { planned: number | null; measured: n
   );
 }
 
-const difference = (planned: number | null, measured: number | null): string => (planned ? percentText(shareOf(measured ?? 0, planned) - 1) : "");
+/** "+29.0 %"; what is many times as much is said so. */
+function difference(planned: number | null, measured: number | null): string {
+  if (!planned) return "";
+  const times = shareOf(measured ?? 0, planned);
+  return times >= 10 ? `${countText(Number(times.toPrecision(3)))} times` : percentText(times - 1);
+}
 
 function one(verification: Verification, plans: readonly Plan[]) {
   const plan = verification.plan_index === null ? undefined : plans[verification.plan_index];
@@ -84,8 +89,8 @@ function Profiled({ plan, profile }: { plan: Plan; profile: Profile }) {
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
   const { environment, step, segments } = profile;
   const rows = [
-    ...(step ? [{ what: "the whole step", times: 1, model: step.composed_seconds, seconds: step.seconds, spread: step.spread, samples: step.samples }] : []),
-    ...segments.map((one) => ({ what: one.choice, times: one.occurrences, model: one.model_seconds, seconds: one.seconds, spread: one.spread, samples: one.samples })),
+    ...(step ? [{ what: "the whole step", choice: "", times: 1, model: step.composed_seconds, seconds: step.seconds, spread: step.spread, samples: step.samples }] : []),
+    ...segments.map((one, i) => ({ what: `segment ${i}`, choice: one.choice, times: one.occurrences, model: one.model_seconds, seconds: one.seconds, spread: one.spread, samples: one.samples })),
   ];
   return (
     <section class="panel">
@@ -105,7 +110,11 @@ function Profiled({ plan, profile }: { plan: Plan; profile: Profile }) {
         most={100}
         rows={rows}
         columns={[
-          { title: "segment, and what was chosen for it", cell: (row) => <Name text={row.what} /> },
+          { title: "segment, and what was chosen for it", cell: (row) => (
+              <>
+                {row.what} {row.choice && <Name text={row.choice} class="mono soft" />}
+              </>
+            ) },
           { title: "times", number: true, cell: (row) => countText(row.times) },
           { title: "planned", number: true, cell: (row) => time(row.model) },
           { title: "measured", number: true, cell: (row) => (row.samples > 0 ? time(row.seconds) : "not measured") },

@@ -59,9 +59,15 @@ function OverProgram({ program, title, budget }: { program: Program; title: stri
   );
 }
 
+/** The stage whose devices are nearest to what they may use. */
+function peakStage(stages: readonly Stage[]): number {
+  const share = (stage: Stage) => (stage.budget === null ? stage.peak_of_group : shareOf(stage.peak_of_group, stage.budget));
+  return stages.reduce((best, stage, s) => (share(stage) > share(stages[best]) ? s : best), 0);
+}
+
 function OverPipeline({ tasks }: { tasks: Timeline }) {
   const { plan } = useShared();
-  const [group, setGroup] = useState(0);
+  const [group, setGroup] = useState(() => peakStage(plan.stages) % tasks.groups);
   const memory = useMemo(() => groupMemory(plan, tasks), [plan, tasks]);
   const one = memory[group];
   const thin = thinned(one.times, one.inFlight, 1500);
@@ -165,7 +171,7 @@ function TransformerGroups() {
 
 export function Memory() {
   const { plan } = useShared();
-  const [program, setProgram] = useState(0);
+  const [program, setProgram] = useState(() => plan.stages[peakStage(plan.stages)]?.program ?? 0);
   const parts = plan.transformer ? transformerMemory(plan) : memoryParts(plan.memory);
   const stages = stagesOf(plan, program);
   const budget = plan.stages.length > 0 ? (plan.stages[stages[0]]?.budget ?? null) : plan.budget;
@@ -182,7 +188,7 @@ export function Memory() {
             </>
           )}
         </p>
-        <Stack parts={parts} text={bytesText} label="Memory of the peak device" />
+        <Stack parts={parts} text={bytesText} label="Memory of the peak device" capacity={plan.budget} />
       </section>
       {plan.timeline && <OverPipeline tasks={plan.timeline} />}
       {plan.stages.length > 0 && !plan.transformer && <StageTable />}

@@ -11,6 +11,7 @@ function one(sweep: Sweep) {
   const first = sweep.rows[0];
   const perSecond = (value: number) => (value >= 1e6 ? `${(value / 1e6).toPrecision(3)} M/s` : value >= 1e3 ? `${(value / 1e3).toPrecision(3)} k/s` : `${value.toPrecision(3)} /s`);
   const points = sweep.rows.map((row) => ({ x: row.gpus, y: row.tokens_per_second, name: row.degrees, colour: series(0) }));
+  const gpus = sweep.rows.map((row) => row.gpus);
   const ideal = sweep.rows.map((row) => ({ x: row.gpus, y: (first.tokens_per_second / first.gpus) * row.gpus }));
   return (
     <section class="panel" key={sweep.file}>
@@ -20,17 +21,17 @@ function one(sweep: Sweep) {
       <div class="columns">
         <XyChart
           label="Tokens a second by number of GPUs"
-          x={{ title: "GPUs", text: countText, log: true }}
+          x={{ title: "GPUs", text: countText, log: true, at: gpus }}
           y={{ title: "tokens a second", text: perSecond, log: true }}
           points={points}
           lines={[{ points, colour: series(0) }, { points: ideal, colour: none, dashed: true }]}
         />
         <XyChart
           label="Efficiency by number of GPUs"
-          x={{ title: "GPUs", text: countText, log: true }}
+          x={{ title: "GPUs", text: countText, log: true, at: gpus }}
           y={{ title: "tokens/s/GPU, relative to the first", text: (value) => percentText(value, 0) }}
-          points={sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency, name: row.degrees, colour: series(2) }))}
-          lines={[{ points: sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency })), colour: series(2) }]}
+          points={sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency, name: row.degrees, colour: series(0) }))}
+          lines={[{ points: sweep.rows.map((row) => ({ x: row.gpus, y: row.efficiency })), colour: series(0) }]}
           fromZero
         />
       </div>

@@ -2,7 +2,7 @@ import { useShared } from "../context";
 import { categories, deviceCount, type Plan, sum } from "../data";
 import { bytesText, costText, countText, dollarsText, meshText, percentText, plural, runTimeText, secondsText } from "../format";
 import { shareOf } from "../numbers";
-import { categoryColours, communicationColour, computeColour, partColour, stepPartColour, waitingColour } from "../palette";
+import { categoryColours, communicationColour, computeColour, memoryPartColour, stepPartColour, waitingColour } from "../palette";
 import { Name, Nothing, type Part, Sentence, Stack, Table } from "../parts/basic";
 import { visible } from "../text";
 
@@ -154,7 +154,7 @@ export function Summary() {
         </section>
         <section class="panel">
           <h2>What fills memory at its peak</h2>
-          <Stack parts={memory} text={bytesText} label="Peak memory of a device" />
+          <Stack parts={memory} text={bytesText} label="Peak memory of a device" capacity={plan.budget} />
           {plan.peak_at && (
             <p class="soft">
               Peak at <Name text={plan.peak_at} />
@@ -224,5 +224,5 @@ export function transformerMemory(plan: Plan): Part[] {
   const peak = groups.reduce((best, _, g) => (fullness(g) > fullness(best) ? g : best), 0);
   return Object.entries(groups[peak] ?? {})
     .filter(([key]) => key !== "host")
-    .map(([name, value], i) => ({ name, value, colour: partColour(i) }));
+    .map(([name, value]) => ({ name, value, colour: memoryPartColour(name) }));
 }

@@ -46,7 +46,7 @@ test("times and costs of a run", () => {
   assert.equal(runTimeText(206220), "2.39 d");
   assert.equal(runTimeText(9000), "2.50 h");
   assert.equal(runTimeText(0.52), "520 ms");
-  assert.equal(dollarsText(2336.574), "$2,336.57");
+  assert.equal(dollarsText(2336.574), "$2,337");
   assert.equal(dollarsText(0.00589), "$0.00589");
   assert.equal(specText([["a\u202eb"]]), "[a‹U+202E›b]");
 });
