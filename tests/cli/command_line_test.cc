@@ -72,7 +72,6 @@ TEST(CommandLine, BadUsageIsOneError) {
 }
 
 TEST(CommandLine, BadUsage) {
-  ExpectFailure(RunMeshwright({}), 2, "subcommand is required");
   ExpectFailure(RunMeshwright({"frobnicate"}), 2, "there is no command \"frobnicate\"");
   ExpectFailure(RunMeshwright({"plan"}), 2, "run `meshwright plan --help` for usage");
   ExpectFailure(RunMeshwright({"plan", "a.hlo"}), 2, "--cluster is required");

@@ -96,7 +96,7 @@ TEST_F(ExplainCommandTest, RefusesWhatItCannotAnswer) {
                 "is not the program that the plan was made from");
   ExpectRefused(Explain({"--program", kMlp}), "--program is for --why-not");
   ExpectRefused(Explain({"--parameters", "--tensor", "p"}), "--parameters");
-  ExpectRefused(RunMeshwright({"explain", kMlp}), "not valid JSON");
+  ExpectRefused(RunMeshwright({"explain", kMlp}), "this is a program, not a plan");
   ExpectRefused(RunMeshwright({"explain", folder_.Write("bad.json", "{\"schema\": 5}")}),
                 "$.schema: found version 5; this program reads version 9 only");
   ExpectRefused(RunMeshwright({"explain", folder_.Path("nowhere")}), "nowhere");

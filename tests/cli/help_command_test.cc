@@ -44,6 +44,8 @@ TEST(HelpCommand, OfTheProgram) {
 
 TEST(HelpCommand, SaysDefaultsLimitsAndConditions) {
   const std::string plan = RunMeshwright({"help", "plan"}).out;
+  for (const char* value : {"--memory SIZE", "--deadline DURATION", "--mesh MESH", "--fix FIX"})
+    EXPECT_THAT(plan, HasSubstr(value));
   EXPECT_THAT(plan, HasSubstr("threads of the search (1 to 1024; default: 2)"));
   EXPECT_THAT(plan, HasSubstr("show no progress (not with --progress)"));
   EXPECT_THAT(plan, HasSubstr("let the global batch grow with the GPUs of --sweep\n"

@@ -146,7 +146,6 @@ TEST_F(Screens, OfErrorsFit) {
   const std::string gpt = HloData("tiny_gpt.train.hlo.txt.gz");
   const std::string text = folder_.Write("notes.txt", "not a plan, and no program either\n");
   const std::vector<Words> commands = {
-      {},
       {"nosuch"},
       {"help", "nosuch"},
       {"plan"},

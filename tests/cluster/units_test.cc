@@ -19,6 +19,7 @@ TEST(ParseBytes, ReadsDecimalAndBinaryUnits) {
       {"4KiB", 4096},
       {"2Mi", 2 << 20},
       {"1e3", 1000},
+      {"60gib", int64_t{60} << 30},
       {"8Gbit", 1'000'000'000},
   };
   for (const auto& c : kCases) {
@@ -29,7 +30,7 @@ TEST(ParseBytes, ReadsDecimalAndBinaryUnits) {
 }
 
 TEST(ParseBytes, RefusesOthers) {
-  for (const char* text : {"", "GB", "-1", "1 potato", "80Gb", "4kib", "nan", "inf", "1e400",
+  for (const char* text : {"", "GB", "-1", "1 potato", "80Gb", "80gb", "nan", "inf", "1e400",
                            "0x10", "1 2", "9e18GB", "9223372036854775808"}) {
     SCOPED_TRACE(text);
     EXPECT_FALSE(ParseBytes(text).ok());

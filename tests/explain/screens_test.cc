@@ -238,7 +238,7 @@ TEST(Screens, MalformedPlansGiveOneClearError) {
 TEST(ExplainTensors, Errors) {
   EXPECT_THAT(std::string(ExplainTensors(SamplePlan(), "dot").status().message()),
               testing::HasSubstr("\"dot\" matches no parameter, output or instruction of the plan; "
-                                 "the nearest is dot.1"));
+                                 "nearest: dot.1"));
   EXPECT_THAT(std::string(ExplainTensors(SampleModelPlan(), "*").status().message()),
               testing::HasSubstr("made from a model"));
   EXPECT_THAT(std::string(ExplainParameters(SampleModelPlan()).status().message()),

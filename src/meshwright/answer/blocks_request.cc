@@ -10,8 +10,11 @@ namespace meshwright {
 
 Options BlocksOptionRows(BlocksAsked& asked) {
   return {
-      {"cluster", &asked.cluster, "devices, like 8xh100-sxm, or a YAML file", {.required = true}},
-      {"mesh", &asked.mesh, "logical mesh, 8, 2x4 or x=2,y=4", {.required = true}},
+      {"cluster",
+       &asked.cluster,
+       "devices, like 8xh100-sxm, or a YAML file",
+       {.required = true, .takes = "CLUSTER"}},
+      {"mesh", &asked.mesh, "logical mesh, 8, 2x4 or x=2,y=4", {.required = true, .takes = "MESH"}},
       {"json", &asked.json, "print JSON, with the names of all members", {.output = true}},
       {"emit",
        &asked.folder,

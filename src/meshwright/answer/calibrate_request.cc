@@ -56,7 +56,7 @@ Options CalibrateOptionRows(CalibrateAsked& asked) {
        {.path = true}},
       {"run", &asked.run, "measure on the GPUs of this machine, with JAX"},
       {"worker", &asked.worker, "the Python program that --run starts", {.path = true}},
-      {"device", &asked.device, "device type that was measured"},
+      {"device", &asked.device, "device type that was measured", {.takes = "DEVICE"}},
       {"output",
        &asked.output,
        "write the calibration (YAML) here, for `calibration:` in a cluster's file",

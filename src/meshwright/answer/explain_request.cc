@@ -13,14 +13,14 @@ Options ExplainOptionRows(ExplainAsked& asked) {
            &asked.tensor,
            "the placement of every parameter, output or instruction of this name (* and ? match "
            "any characters, {0..3,7} these numbers), who makes it and who moves it",
-           {.excludes = {"parameters"}}},
+           {.excludes = {"parameters"}, .takes = "NAME"}},
           {"parameters", &asked.parameters, "the placement of every parameter"},
           {"why-not",
            &asked.why_not,
            "NAME=SPEC as --fix of `meshwright plan`: what it would cost to shard NAME like SPEC, "
            "everything else planned anew; of a pipeline the stages that have the parameter NAME; "
            "of a model degrees like tp=4,pp=2; repeatable",
-           {.excludes = {"tensor", "parameters"}}},
+           {.excludes = {"tensor", "parameters"}, .takes = "SPEC"}},
           {"program",
            &asked.program,
            "with --why-not: the program, if it is not where the plan says",

@@ -22,16 +22,18 @@ Options SimulateOptionRows(SimulateAsked& asked) {
            "devices, rows for computation, communication and bubbles, and memory over time; "
            "without a pipeline the operators and collectives of one step",
            {.output = true}},
-          {"schedule", &asked.schedule,
+          {"schedule",
+           &asked.schedule,
            "another schedule than the plan's: " +
                absl::StrJoin(
                    ScheduleTable(), ", ",
-                   [](std::string* out, const ScheduleKind& kind) { StrAppend(out, kind.name); })},
+                   [](std::string* out, const ScheduleKind& kind) { StrAppend(out, kind.name); }),
+           {.takes = "NAME"}},
           {"micro-batches",
            &asked.micro_batches,
            "another number of micro-batches, each as large as in the plan; with many the trace "
            "shows the first tasks only",
-           {.least = 1, .most = std::numeric_limits<int32_t>::max()}}};
+           {.least = 1, .most = std::numeric_limits<int32_t>::max(), .takes = "COUNT"}}};
 }
 
 absl::StatusOr<SimulationAnswer> Simulate(const Plan& plan, const SimulateAsked& asked) {

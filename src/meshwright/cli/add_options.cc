@@ -4,8 +4,10 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cli/option_checks.h"
+#include "meshwright/cli/option_facts.h"
 #include "meshwright/cli/output.h"
 
 namespace meshwright {
@@ -62,6 +64,11 @@ void AddOptions(CLI::App& app, const Options& rows) {
     const std::string names =
         row.letter.empty() ? StrCat("--", row.name) : StrCat("-", row.letter, ",--", row.name);
     CLI::Option* const option = std::visit(Registrar{app, row, names}, row.value);
+    if (!row.known.empty()) {
+      option->check(CLI::Validator([](std::string&) { return std::string(); },
+                                   StrCat(kKnownWords, "{", absl::StrJoin(row.known, ","), "}")));
+    }
+    if (const std::string value = ValueName(row); !value.empty()) option->type_name(value);
     if (HasDefault(row)) option->capture_default_str();
     option->required(row.required);
   }

@@ -19,6 +19,7 @@
 #include "meshwright/cli/help_formatter.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/option_facts.h"
+#include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/plan/document/version.h"
 
@@ -72,7 +73,7 @@ int Run(int argc, char** argv) {
   // it.
   bool parse_only = false;
   app.add_flag("--parse-only", parse_only)->group("");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none: --help
   app.footer(
       "Exit codes: 0 done, 2 bad input, 3 nothing fits into memory, 4 a verification or\n"
       "reproduction failed, 130 interrupted, 1 a bug in meshwright.\n"
@@ -98,6 +99,11 @@ int Run(int argc, char** argv) {
     return kBadInput;
   }
   if (parse_only) return 0;
+  if (app.get_subcommands().empty()) {
+    const absl::Status printed = PrintOutput(app.help());
+    if (!printed.ok()) PrintError(FromAbsl(printed.message()));
+    return ExitCode(printed);
+  }
   const absl::Status status = actions.at(app.get_subcommands()[0])();
   if (!status.ok()) PrintError(FromAbsl(status.message()));
   return status.code() == absl::StatusCode::kCancelled ? kInterrupted : ExitCode(status);

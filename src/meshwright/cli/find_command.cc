@@ -20,6 +20,11 @@ absl::StatusOr<const CLI::App*> FindCommand(const CLI::App& parent, const std::s
     return absl::InvalidArgumentError(
         absl::StrCat("`", title, "` has no commands of its own; found \"", name, "\""));
   }
+  // "version" is a flag here, and a command elsewhere.
+  if (parent.get_option_no_throw(absl::StrCat("--", name)) != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no command \"", name, "\"; did you mean --", name, "?"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       is_program ? "there is no command \"" : absl::StrCat("`", title, "` has no command \""), name,
       "\"; did you mean \"", NearestName(name, names), "\"? `",

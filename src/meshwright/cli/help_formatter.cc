@@ -35,18 +35,6 @@ std::string Entry(std::string_view name, std::string_view description) {
                       "\n");
 }
 
-std::string DescriptionText(const OptionFacts& facts) {
-  std::vector<std::string> notes;
-  if (!facts.limits.empty()) notes.push_back(facts.limits);
-  if (facts.required && !facts.argument) notes.emplace_back("needed");
-  if (facts.repeatable && !facts.argument) notes.emplace_back("repeatable");
-  if (!facts.default_value.empty()) notes.push_back("default: " + facts.default_value);
-  if (!facts.needs.empty()) notes.push_back("with " + absl::StrJoin(facts.needs, ", "));
-  if (!facts.excludes.empty()) notes.push_back("not with " + absl::StrJoin(facts.excludes, ", "));
-  if (notes.empty()) return facts.description;
-  return absl::StrCat(facts.description, " (", absl::StrJoin(notes, "; "), ")");
-}
-
 // nullptr also for commands of a verb, whatever they are called.
 const Verb* FindVerb(const CLI::App& app) {
   if (app.get_parent() == nullptr || app.get_parent()->get_parent() != nullptr) return nullptr;
@@ -67,7 +55,7 @@ class HelpFormatter : public CLI::Formatter {
     const OptionFacts facts = FactsOf(*option);
     std::string name = absl::StrJoin(facts.names, ", ");
     if (!facts.argument && !facts.value.empty()) absl::StrAppend(&name, " ", facts.value);
-    return Entry(name, DescriptionText(facts));
+    return Entry(name, WithNotes(facts));
   }
 
   std::string make_subcommand(const CLI::App* command) const override {

@@ -32,7 +32,25 @@ std::vector<std::string> NamesOf(const Options& options) {
   return names;
 }
 
+// The names that IsMember allows: "{xla,least-cost}".
+std::vector<std::string> WordsOf(absl::string_view check) {
+  if (!absl::ConsumePrefix(&check, "{") || !absl::ConsumeSuffix(&check, "}")) return {};
+  return absl::StrSplit(check, ',');
+}
+
 }  // namespace
+
+std::string WithNotes(const OptionFacts& facts) {
+  std::vector<std::string> notes;
+  if (!facts.limits.empty()) notes.push_back(facts.limits);
+  if (facts.required && !facts.argument) notes.emplace_back("needed");
+  if (facts.repeatable && !facts.argument) notes.emplace_back("repeatable");
+  if (!facts.default_value.empty()) notes.push_back("default: " + facts.default_value);
+  if (!facts.needs.empty()) notes.push_back("with " + absl::StrJoin(facts.needs, ", "));
+  if (!facts.excludes.empty()) notes.push_back("not with " + absl::StrJoin(facts.excludes, ", "));
+  if (notes.empty()) return facts.description;
+  return absl::StrCat(facts.description, " (", absl::StrJoin(notes, "; "), ")");
+}
 
 OptionFacts FactsOf(const CLI::Option& option) {
   OptionFacts facts;
@@ -48,9 +66,14 @@ OptionFacts FactsOf(const CLI::Option& option) {
   if (option.get_type_size() == 0) return facts;
   const std::vector<std::string> type = absl::StrSplit(option.get_type_name(), ':');
   facts.value = type[0] == "UINT" ? "INT" : type[0];
-  facts.limits = absl::StrJoin(
-      type.begin() + 1, type.end(), "; ",
-      [](std::string* out, const std::string& check) { absl::StrAppend(out, LimitsText(check)); });
+  std::vector<std::string> limits;
+  for (auto check = type.begin() + 1; check != type.end(); ++check) {
+    absl::string_view text = *check;
+    const bool is_limit = !absl::ConsumePrefix(&text, kKnownWords);
+    if (const auto words = WordsOf(text); !words.empty()) facts.words = words;
+    if (is_limit) limits.push_back(LimitsText(text));
+  }
+  facts.limits = absl::StrJoin(limits, "; ");
   facts.default_value = option.get_default_str();
   facts.repeatable = option.get_expected_max() == CLI::detail::expected_max_vector_size;
   return facts;

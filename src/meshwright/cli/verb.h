@@ -49,6 +49,8 @@ Action AddDbVerb(CLI::App& app);
 Action AddOpsVerb(CLI::App& app);
 Action AddClustersVerb(CLI::App& app);
 Action AddHelpVerb(CLI::App& app);
+Action AddCompletionVerb(CLI::App& app);
+Action AddManVerb(CLI::App& app);
 
 }  // namespace meshwright
 

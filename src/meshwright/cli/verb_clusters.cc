@@ -1,10 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/output.h"
@@ -47,10 +50,33 @@ absl::Status PrintDevices() {
   return PrintScreen(text);
 }
 
+Json LinkJson(const Link& link) {
+  return {{"bandwidth_bytes_per_second", link.bandwidth_bytes_per_second},
+          {"latency_seconds", link.latency_seconds}};
+}
+
+std::string DevicesJson() {
+  Json list = Json::array();
+  for (const DeviceType& device : BuiltinDevices()) {
+    Json row = {{"name", device.name},
+                {"memory_bytes", device.memory_bytes},
+                {"memory_bytes_per_second", device.memory_bytes_per_second},
+                {"peak_flops", device.peak_flops},
+                {"devices_per_node", device.devices_per_node},
+                {"intra_node", LinkJson(device.intra_node)},
+                {"inter_node", LinkJson(device.inter_node)}};
+    if (device.price_per_hour > 0) row["price_per_hour"] = device.price_per_hour;
+    list.push_back(std::move(row));
+  }
+  return Json{{"devices", std::move(list)}}.dump(1) + "\n";
+}
+
 }  // namespace
 
 Action AddClustersVerb(CLI::App& app) {
-  return [] { return PrintDevices(); };
+  const auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "print JSON, in bytes, flop/s and bytes a second");
+  return [json] { return *json ? PrintOutput(DevicesJson()) : PrintDevices(); };
 }
 
 }  // namespace meshwright

@@ -9,6 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
+#include "meshwright/base/json_value.h"
+#include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
@@ -56,10 +58,14 @@ std::string RowText(const PrintedRow& row) {
   return text;
 }
 
-// Rows of opcodes, then of calls; with names, those that they name: an opcode, the target of a call
+// Rows of opcodes, and of calls; with names, those that they name: an opcode, the target of a call
 // or a pattern of the table.
-absl::StatusOr<std::string> RowsText(const std::vector<std::string>& names) {
-  std::string text;
+struct ChosenRows {
+  std::vector<PrintedRow> opcodes, calls;
+};
+
+absl::StatusOr<ChosenRows> ChooseRows(const std::vector<std::string>& names) {
+  ChosenRows rows;
   std::vector<bool> known(names.size(), false);
   const auto wanted = [&](auto matches) {
     bool any = names.empty();
@@ -69,43 +75,71 @@ absl::StatusOr<std::string> RowsText(const std::vector<std::string>& names) {
     }
     return any;
   };
+  std::vector<std::string> all;
   for (const RuleRow& row : RuleTable()) {
     const std::string_view name = OpcodeName(row.opcode);
+    all.emplace_back(name);
     if (wanted([&](const std::string& given) { return given == name; }))
-      StrAppend(&text, RowText({name, row.notation, row.remark}));
+      rows.opcodes.push_back({name, row.notation, row.remark});
   }
-  std::string calls;
   for (const CallRow& row : CallTable()) {
+    all.emplace_back(row.target);
     if (wanted([&](const std::string& given) {
           return given == row.target || FindCall(given) == &row;
         })) {
-      StrAppend(&calls, RowText({row.target, row.notation, row.remark}));
+      rows.calls.push_back({row.target, row.notation, row.remark});
     }
-  }
-  if (!calls.empty()) {
-    StrAppend(&text, text.empty() ? "" : "\n",
-              "calls (custom-call), by what they call: rules in Shardy's notation\n", calls);
   }
   for (size_t i = 0; i < names.size(); ++i) {
     if (known[i]) continue;
-    return absl::InvalidArgumentError(
-        StrCat("unknown operator \"", names[i], "\"; `meshwright ops` lists all"));
+    return absl::InvalidArgumentError(StrCat("unknown operator \"", names[i], "\"; did you mean ",
+                                             NearestName(names[i], all),
+                                             "? `meshwright ops` lists all"));
   }
+  return rows;
+}
+
+std::string RowsText(const ChosenRows& rows) {
+  std::string text;
+  for (const PrintedRow& row : rows.opcodes) StrAppend(&text, RowText(row));
+  if (rows.calls.empty()) return text;
+  StrAppend(&text, text.empty() ? "" : "\n",
+            "calls (custom-call), by what they call: rules in Shardy's notation\n");
+  for (const PrintedRow& row : rows.calls) StrAppend(&text, RowText(row));
   return text;
 }
 
-absl::Status PrintRules(const std::vector<std::string>& names) {
+std::string RowsJson(const ChosenRows& rows) {
+  const auto list = [](const std::vector<PrintedRow>& printed) {
+    Json json = Json::array();
+    for (const PrintedRow& row : printed) {
+      json.push_back({{"name", row.name},
+                      {"rules", row.notation.empty() ? std::vector<std::string>()
+                                                     : std::vector<std::string>(absl::StrSplit(
+                                                           ToAbsl(row.notation), '\n'))},
+                      {"remark", row.remark}});
+    }
+    return json;
+  };
+  return Json{{"opcodes", list(rows.opcodes)}, {"calls", list(rows.calls)}}.dump(1) + "\n";
+}
+
+absl::Status PrintRules(const std::vector<std::string>& names, bool json) {
   // What has a slash or a dot is the name of a file, also of one that is not there.
   std::error_code error;
   const bool path = names.size() == 1 && (names[0].find_first_of("/.") != std::string::npos ||
                                           std::filesystem::exists(names[0], error));
   if (path && FindCall(names[0]) == nullptr) {
+    if (json) {
+      return absl::InvalidArgumentError(
+          "--json prints the tables; of a program there is the draft of a file for --rules");
+    }
     MW_ASSIGN_OR_RETURN(const Program program, ReadProgram(names[0]));
     return PrintOutput(
         DraftCallRules(program.graph, names[0]));  // a file: its lines are not broken
   }
-  MW_ASSIGN_OR_RETURN(const std::string text, RowsText(names));
-  return PrintScreen(text);
+  MW_ASSIGN_OR_RETURN(const ChosenRows rows, ChooseRows(names));
+  return json ? PrintOutput(RowsJson(rows)) : PrintScreen(RowsText(rows));
 }
 
 }  // namespace
@@ -115,7 +149,9 @@ Action AddOpsVerb(CLI::App& app) {
   app.add_option("NAME", *names,
                  "only these: opcodes, or what calls call; or a program: those of its calls that "
                  "have no rule");
-  return [names] { return PrintRules(*names); };
+  const auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "print JSON: of each its rules and a remark");
+  return [names, json] { return PrintRules(*names, *json); };
 }
 
 }  // namespace meshwright

@@ -171,6 +171,19 @@ const std::vector<Verb>& Verbs() {
        "meshwright help plan\n"
        "meshwright help --json",
        &AddHelpVerb},
+      {"completion", "print the script by which a shell completes command lines",
+       "meshwright completion bash > \\\n"
+       "    ~/.local/share/bash-completion/completions/meshwright\n"
+       "meshwright completion zsh > ~/.zsh/_meshwright\n"
+       "meshwright completion fish > \\\n"
+       "    ~/.config/fish/completions/meshwright.fish",
+       &AddCompletionVerb,
+       "Commands, options, the words that an option takes and names of files are completed. Zsh "
+       "looks for the file in the folders of its fpath."},
+      {"man", "print the manual page of the program or of a command",
+       "meshwright man > meshwright.1\n"
+       "meshwright man plan | man -l -",
+       &AddManVerb},
   };
   return *kVerbs;
 }

@@ -80,7 +80,8 @@ double DataScale(std::string unit) {
   if (absl::EndsWithIgnoreCase(unit, "bit")) {
     return ScaleOf(unit.substr(0, unit.size() - 3), kPrefixes) / 8;
   }
-  if (absl::EndsWith(unit, "B")) unit.pop_back();
+  // Nobody counts bits in powers of 1024 without saying "bit": "gib" is GiB.
+  if (absl::EndsWith(unit, "B") || absl::EndsWithIgnoreCase(unit, "ib")) unit.pop_back();
   return ScaleOf(unit, kPrefixes);
 }
 

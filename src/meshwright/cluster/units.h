@@ -7,10 +7,10 @@
 #include "absl/status/statusor.h"
 
 // Quantities as people write them. A number (decimal, optional fraction and exponent) and a unit,
-// with or without a space between; unit letters in any case, except that a lower-case "b" in a data
-// unit is refused: "Gb" (bits) and "GB" (bytes) differ by eight. Decimal prefixes (k, M, G, T, P)
-// are powers of 1000, binary ones (Ki, Mi, Gi, Ti, Pi) powers of 1024. Negative, infinite and
-// not-a-number values are errors.
+// with or without a space between; unit letters in any case, except that a lower-case "b" behind a
+// decimal prefix is refused: "Gb" (bits) and "GB" (bytes) differ by eight. Decimal prefixes (k, M,
+// G, T, P) are powers of 1000, binary ones (Ki, Mi, Gi, Ti, Pi) powers of 1024. Negative, infinite
+// and not-a-number values are errors.
 
 namespace meshwright {
 

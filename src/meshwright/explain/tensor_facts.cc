@@ -292,11 +292,11 @@ absl::StatusOr<std::vector<TensorFacts>> FindTensors(const Plan& plan, std::stri
     return absl::InvalidArgumentError(
         "the plan has no tensors: it was made from a model, which has degrees but no program");
   }
+  constexpr size_t kShown = 3;
+  const std::vector<std::string> like = NamesLike(pattern, names, kShown);
   return absl::InvalidArgumentError(
-      StrCat("\"", pattern,
-             "\" matches no parameter, output or instruction of the plan; the "
-             "nearest is ",
-             NearestName(pattern, names)));
+      StrCat("\"", pattern, "\" matches no parameter, output or instruction of the plan",
+             like.empty() ? "" : StrCat("; nearest: ", absl::StrJoin(like, ", "))));
 }
 
 int64_t BytesPerDevice(const PlanPart& part, const PlanType& type, const PlanSpec& spec) {

@@ -14,6 +14,8 @@
 namespace meshwright {
 namespace {
 
+constexpr size_t kShownNames = 3;
+
 // Something a fix can name. Exactly one of `parameter`, `output`, `value` is meant.
 struct Target {
   std::string name;
@@ -52,27 +54,12 @@ absl::Status FixError(const Fix& fix, std::string_view what) {
                                            fix.pattern, "=", fix.spec, "): ", what));
 }
 
-std::string NearestNames(const std::vector<Target>& targets, std::string_view pattern) {
-  std::vector<std::pair<int, std::string>> ranked;
-  for (const Target& t : targets) {
-    const size_t longer = std::max(t.name.size(), pattern.size()),
-                 shorter = std::min(t.name.size(), pattern.size());
-    if (longer - shorter > 16 || longer > 200) continue;
-    ranked.push_back({EditDistance(pattern, t.name), t.name});
-  }
-  const size_t shown = std::min<size_t>(3, ranked.size());
-  std::partial_sort(ranked.begin(), ranked.begin() + shown, ranked.end());
-  return absl::StrJoin(ranked.begin(), ranked.begin() + shown, ", ",
-                       [](std::string* out, const auto& r) { StrAppend(out, r.second); });
-}
-
 // Entries that no sharding has more of.
 constexpr int64_t kAnyRank = 1000;
-constexpr size_t kMaxNamed = 3;
 
 // What a fix whose pattern matches several did not apply to.
 std::string LeftByPattern(const Fix& fix, size_t applied, const std::vector<const Target*>& left) {
-  const size_t named = std::min(left.size(), kMaxNamed);
+  const size_t named = std::min(left.size(), kShownNames);
   const std::string names =
       absl::StrJoin(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(named), ", ",
                     [](std::string* out, const Target* target) {
@@ -132,9 +119,12 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
                                 " depends on no input, so it is made wherever it is needed, as "
                                 "its user needs it; fix the result of its user instead"));
   }
-  const std::string nearest = NearestNames(targets, fix.pattern);
-  return FixError(fix, StrCat("matches no parameter, output or instruction",
-                              nearest.empty() ? "" : StrCat("; nearest: ", nearest)));
+  std::vector<std::string> names;
+  for (const Target& target : targets) names.push_back(target.name);
+  const std::vector<std::string> like = NamesLike(fix.pattern, names, kShownNames);
+  return FixError(fix,
+                  StrCat("matches no parameter, output or instruction",
+                         like.empty() ? "" : StrCat("; nearest: ", absl::StrJoin(like, ", "))));
 }
 
 }  // namespace

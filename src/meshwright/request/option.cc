@@ -161,6 +161,20 @@ std::vector<std::vector<std::string>> OptionWords(const Options& options, const 
   return words;
 }
 
+std::string ValueName(const Option& option) {
+  constexpr std::pair<const char*, const char*> kUnits[] = {{"bytes", "SIZE"},
+                                                            {"seconds", "DURATION"},
+                                                            {"bytes a second", "BANDWIDTH"},
+                                                            {"dollars", "DOLLARS"},
+                                                            {"tokens", "TOKENS"}};
+  if (!option.takes.empty()) return option.takes;
+  if (option.path || (option.output && !std::holds_alternative<bool*>(option.value))) return "PATH";
+  for (const auto& [unit, name] : kUnits) {
+    if (option.unit == unit) return name;
+  }
+  return option.words.empty() && option.known.empty() ? "" : "WORD";
+}
+
 bool HasDefault(const Option& option) {
   return std::visit(
       [&](const auto* value) {

@@ -39,6 +39,7 @@ struct OptionRules {
   bool required = false;
   bool output = false;      // says what is printed (a flag), or which file is written (a text)
   std::string letter = "";  // of the command line: -o
+  std::string takes = "";   // what help calls the value, where the unit does not say it: "MESH"
   std::string group = "";   // heading in the command line's help
 };
 
@@ -77,6 +78,9 @@ Json OptionsJson(const Options& options);
 // get the values that they have: "--seq", "4096" of every row whose value is another than the usual
 // one.
 std::vector<std::vector<std::string>> OptionWords(const Options& options, const Options& usual);
+
+// What help calls the value: SIZE, DURATION, FILE, MESH; "" of plain numbers, flags and texts.
+std::string ValueName(const Option& option);
 
 // Whether the option has a default that can be shown, and that.
 bool HasDefault(const Option& option);

@@ -46,13 +46,13 @@ Options CommonRows(AskedOptions& a) {
       {"cluster",
        &a.cluster,
        "NxDEVICE, NODESxNxDEVICE or a YAML file; `meshwright clusters` lists devices",
-       {.kinds = kPrograms | kModels, .required = true}},
+       {.kinds = kPrograms | kModels, .required = true, .takes = "CLUSTER"}},
       {"cost-model",
        &a.cost_model,
        absl::StrCat(
            Names(CostModelTable(), [](const CostModelRow& row) { return row.summary; }),
            ", or auto (what the cluster's file says, else calibrated where the device is)"),
-       {.kinds = kPrograms | kModel | kNersc | kFasop}},
+       {.kinds = kPrograms | kModel | kNersc | kFasop, .takes = "NAME"}},
       {"deadline",
        &a.deadline,
        "time for the search, like 30s or 5min",
@@ -61,7 +61,7 @@ Options CommonRows(AskedOptions& a) {
        &a.fixes,
        "NAME=SPEC: shard the parameter, output or instruction NAME (* and ? match any "
        "characters) like SPEC, say [x,_]",
-       {.kinds = kPrograms | kModel | kNersc | kGroups}},
+       {.kinds = kPrograms | kModel | kNersc | kGroups, .takes = "FIX"}},
       {"fix-file",
        &a.fix_files,
        "file with one NAME=SPEC a line, # comments",
@@ -75,7 +75,7 @@ Options CommonRows(AskedOptions& a) {
        &a.threads,
        "threads of the search",
        {.kinds = kPrograms | kModels, .least = 1, .most = kMaxThreads}},
-      {"seed", &a.seed, "equal seeds give equal plans", {.kinds = kPrograms}},
+      {"seed", &a.seed, "equal seeds give equal plans", {.kinds = kPrograms, .takes = "SEED"}},
       {"output",
        &a.plan_path,
        "write the plan (JSON, docs/plan-schema.md) here",
@@ -104,7 +104,7 @@ Options ProgramRows(AskedOptions& a) {
        &a.mesh,
        "logical mesh, of every stage with --pipeline: 8, 2x4 or x=2,y=4; auto tries those "
        "that suit the cluster",
-       {.kinds = kPrograms}},
+       {.kinds = kPrograms, .takes = "MESH"}},
       {"db",
        &a.db,
        "profile database of `meshwright profile`: what was measured of the program's "
@@ -129,23 +129,23 @@ Options PipelineRows(AskedOptions& a) {
        &a.pipeline,
        "off; auto: cut the program into as many stages as is best; or their number (of "
        "groups of devices where a schedule gives a group several)",
-       {.kinds = kPrograms, .unit = "stages"}},
+       {.kinds = kPrograms, .unit = "stages", .takes = "STAGES"}},
       {"micro-batches",
        &a.micro_batches,
        "auto, or the number of parts of the batch",
-       {.kinds = kPipeline, .unit = "micro-batches"}},
+       {.kinds = kPipeline, .unit = "micro-batches", .takes = "COUNT"}},
       {"micro-batch-rng",
        &a.micro_batch_rng,
        "random bits of a micro-batch, where the program draws them for the whole batch: exact, its "
        "samples' part of the same bits; or independent, its own, where a generator "
        "(rng-bit-generator) cannot make a part without the whole",
-       {.kinds = kPipeline}},
+       {.kinds = kPipeline, .takes = "WORD"}},
       {"schedule",
        &a.schedule,
        absl::StrCat(
            Names(ScheduleTable(), [](const ScheduleKind& kind) { return kind.description; }),
            ", or auto"),
-       {.kinds = kPipeline}},
+       {.kinds = kPipeline, .takes = "NAME"}},
       {"layers",
        &a.layers,
        "layers to cut the program into; 0: as it repeats",
@@ -154,7 +154,7 @@ Options PipelineRows(AskedOptions& a) {
        &a.data,
        "parameters that hold the batch in their first dimension (* and ? match any "
        "characters); else those that the outputs do not replace",
-       {.kinds = kPipeline}},
+       {.kinds = kPipeline, .takes = "NAME"}},
       {"no-recompute",
        &a.no_recompute,
        "keep all activations for the backward phase",
@@ -201,7 +201,7 @@ Options ModelRows(AskedOptions& a) {
        &a.launch_targets,
        "models: only what `export` can write for each of these targets, like "
        "megatron,nemo",
-       {.kinds = kModel | kGroups}},
+       {.kinds = kModel | kGroups, .takes = "TARGETS"}},
       {"framework",
        &a.framework,
        absl::StrCat(
@@ -210,13 +210,13 @@ Options ModelRows(AskedOptions& a) {
            Names(transformer::FrameworkTable(),
                  [](const transformer::Framework& row) { return row.summary; }),
            "; without it what --for names, else megatron"),
-       {.kinds = kModel | kGroups, .known = FrameworkNames()}},
+       {.kinds = kModel | kGroups, .known = FrameworkNames(), .takes = "NAME"}},
       {"release",
        &a.release,
        "release of the framework: of Megatron-LM and NeMo the year and month of NVIDIA's "
        "container, "
        "like 25.09",
-       {.kinds = kModel | kGroups}},
+       {.kinds = kModel | kGroups, .takes = "RELEASE"}},
       {"attention",
        &a.attention,
        "what computes attention: eager (scores go through memory), flash, flash2 or cudnn; auto: "
@@ -266,7 +266,7 @@ Options ModelRows(AskedOptions& a) {
        &a.sweep,
        "gpus=64..4096: the best plan on 64, 128, ... GPUs in nodes like the cluster's, "
        "also on more than it has; -o has the one on the most, and all in short",
-       {.kinds = kOneCluster}},
+       {.kinds = kOneCluster, .takes = "RANGE"}},
       {"weak",
        &a.weak,
        "let the global batch grow with the GPUs of --sweep",
@@ -355,7 +355,7 @@ Options EstimateOptionRows(AskedOptions& asked) {
   rows.push_back({"mesh",
                   &asked.mesh,
                   "logical mesh, 8, 2x4 or x=2,y=4",
-                  {.kinds = kPrograms, .required = true}});
+                  {.kinds = kPrograms, .required = true, .takes = "MESH"}});
   rows.push_back(MemoryRow(asked));
   rows.push_back({"rest",
                   &asked.completion,

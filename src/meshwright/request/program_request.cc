@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -21,6 +23,9 @@ namespace {
 absl::Status AtOption(std::string_view option, const absl::Status& status) {
   return absl::Status(status.code(), StrCat(option, ": ", status.message()));
 }
+
+// No device is that small: whoever writes fewer bytes without a unit means another one.
+constexpr int64_t kLeastPlainBytes = int64_t{1} << 20;
 
 constexpr int32_t kMostStages = 1 << 20;  // no cluster has more devices
 
@@ -92,6 +97,12 @@ absl::StatusOr<MemoryBudget> ParseMemory(const std::string& text) {
   if (text == "unlimited") return MemoryBudget{MemoryBudget::Kind::kUnlimited};
   const absl::StatusOr<int64_t> bytes = ParseBytes(text);
   if (!bytes.ok()) return AtOption("--memory", bytes.status());
+  const bool plain = absl::ascii_isdigit(static_cast<unsigned char>(text.back()));
+  if (plain && *bytes > 0 && *bytes < kLeastPlainBytes) {
+    return absl::InvalidArgumentError(StrCat("--memory: ", text, " without a unit is ",
+                                             Counted(*bytes, "byte"), " a device; did you mean ",
+                                             text, "GiB?"));
+  }
   return MemoryBudget{MemoryBudget::Kind::kBytes, *bytes};
 }
 

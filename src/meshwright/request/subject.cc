@@ -11,6 +11,7 @@
 #include "meshwright/base/file.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/hlo/program/program.h"
 #include "meshwright/model/builtin_models.h"
 #include "meshwright/model/model_reader.h"
@@ -29,13 +30,23 @@ bool IsYaml(const std::string& name) {
   return absl::EndsWith(name, ".yaml") || absl::EndsWith(name, ".yml");
 }
 
+constexpr size_t kBeginning = 4096;  // enough to find what a text begins with
+
+// Plans begin with these members (docs/plan-schema.md), and no configuration has both.
+absl::Status CheckIsNoPlan(std::string_view text, std::string_view name) {
+  if (text.find("\"schema\":") == std::string_view::npos ||
+      text.find("\"tool_version\":") == std::string_view::npos)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(
+      name, ": this is a plan, not what is planned; `meshwright explain` says what it does"));
+}
+
 }  // namespace
 
 absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
   const std::string& name = subject.name;
   if (subject.contents.has_value()) {
-    constexpr size_t kEnough = 4096;  // to find what a text begins with
-    std::istringstream text(std::string(subject.contents->substr(0, kEnough)));
+    std::istringstream text(std::string(subject.contents->substr(0, kBeginning)));
     return IsYaml(name) || BeginsWithBrace(text);
   }
   std::error_code error;
@@ -50,7 +61,12 @@ absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
   // What is no file with something in it cannot be looked at: a pipe would lose what is read.
   if (!fs::is_regular_file(name, error) || fs::file_size(name, error) == 0) return asked;
   std::ifstream file(name);
-  return IsYaml(name) || BeginsWithBrace(file);
+  std::string beginning(kBeginning, '\0');
+  file.read(beginning.data(), static_cast<std::streamsize>(kBeginning));
+  beginning.resize(static_cast<size_t>(file.gcount()));
+  MW_RETURN_IF_ERROR(CheckIsNoPlan(beginning, name));
+  std::istringstream text(beginning);
+  return IsYaml(name) || BeginsWithBrace(text);
 }
 
 absl::StatusOr<transformer::Model> ReadModel(const Subject& subject, std::string& description,

@@ -166,6 +166,11 @@ std::string PlanToJson(const Plan& plan) {
 }
 
 absl::StatusOr<Plan> ParsePlanJson(std::string_view text, std::string_view file) {
+  for (const std::string_view program : {"\x1f\x8b", "HloModule ", "module ", "ML\xefR"}) {
+    if (!text.starts_with(program)) continue;
+    return absl::InvalidArgumentError(
+        StrCat(file, ": this is a program, not a plan; `meshwright plan` makes plans of programs"));
+  }
   MW_ASSIGN_OR_RETURN(const InputJson json, ParseInputJson(text, file));
   absl::StatusOr<Plan> plan = ReadDocument(json);
   if (plan.ok()) return plan;
