@@ -271,6 +271,7 @@ TEST_F(PlanCommand, NothingFits) {
       Plan({"--mesh", "2x4", "--memory", "64KiB", "-o", path, "--emit", folder_.Path("e.hlo")});
   ExpectFailure(run, 3, "nothing fits into 64.0 KiB a device; the smallest budget");
   EXPECT_THAT(run.err, HasSubstr("state['w'] f32[1024,512]"));
+  EXPECT_THAT(run.err, HasSubstr("--pipeline auto may fit"));
   EXPECT_THAT(folder_.Names(), testing::ElementsAre("step.hlo"));
   // The budget that it names is one.
   const size_t at = run.err.find("--memory ");

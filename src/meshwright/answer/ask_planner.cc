@@ -33,7 +33,15 @@ struct Planner {
     MW_ASSIGN_OR_RETURN(PlannedProgram made, request.database.empty()
                                                  ? PlanProgram(request)
                                                  : PlanProfiledProgram(request));
-    if (!made.intra.fits) return absl::ResourceExhaustedError(ShortageText(made));
+    if (!made.intra.fits) {
+      // Of a program whose shardings are given stages would be another question.
+      const bool may_be_cut =
+          request.completion == Completion::kLeastCost && request.database.empty();
+      return absl::ResourceExhaustedError(StrCat(
+          ShortageText(made), may_be_cut ? "  on these devices --pipeline auto may fit, which "
+                                           "cuts the program into stages\n"
+                                         : ""));
+    }
     const auto planned = std::make_shared<const PlannedProgram>(std::move(made));
     return PlanAnswer{.plan = planned->plan,
                       .table = [planned] { return PlanTable(planned->plan); },
