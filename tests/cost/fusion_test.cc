@@ -217,6 +217,19 @@ TEST(AnalyzeFusion, GathersReadRowsAsOftenAsTheyAreIndexed) {
   EXPECT_EQ(f.Reads("rows"), (Bytes{1000 * 64 * 4, 4000}));
 }
 
+TEST(AnalyzeFusion, ReductionsOfOneElementEachAreViews) {
+  const Fused f(R"(
+    x = f32[1000,1] parameter(0)
+    zero = f32[] constant(0)
+    exp = f32[1000,1] exponential(x)
+    sum = f32[1000] reduce(exp, zero), dimensions={1}, to_apply=add
+    ROOT out = f32[1000] negate(sum)
+  )");
+  EXPECT_FALSE(f.Stored("exp"));
+  EXPECT_FALSE(f.Kernel("sum"));
+  EXPECT_EQ(f.TotalBytes(), 8000);
+}
+
 TEST(AnalyzeFusion, GathersOfShortRowsReadSectors) {
   const Fused f(R"(
     table = f32[1000] parameter(0)

@@ -115,6 +115,10 @@ Role RoleOf(const Graph& graph, const Op& op) {
     return variadic_reduce ? Role::kReduction : Role::kMemory;
   }
   if (IsShardingRequest(op)) return Role::kView;
+  // A reduction over dimensions of one element: XLA makes a reshape of it.
+  if (op.instruction->opcode == Opcode::kReduce &&
+      graph[op.operands[0]].shape.elements() == graph[op.result()].shape.elements())
+    return Role::kView;
   for (const RoleRow& row : kRoles) {
     if (row.opcode == op.instruction->opcode) return row.role;
   }

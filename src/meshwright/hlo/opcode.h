@@ -15,7 +15,8 @@ enum class OpcodeClass {
 };
 
 // Every opcode of XLA (xla/hlo/ir/hlo_opcode.h): enumerator, HLO spelling, number of operands
-// (-1: any number), class.
+// (-1: any number), class. New ones come last: fingerprints of profile databases have their
+// numbers.
 #define MESHWRIGHT_OPCODES(V)                                             \
   V(kAbs, "abs", 1, kElementwise)                                         \
   V(kAcos, "acos", 1, kElementwise)                                       \
@@ -92,7 +93,6 @@ enum class OpcodeClass {
   V(kMap, "map", -1, kElementwise)                                        \
   V(kMaximum, "maximum", 2, kElementwise)                                 \
   V(kMinimum, "minimum", 2, kElementwise)                                 \
-  V(kMulhi, "mulhi", 2, kElementwise)                                     \
   V(kMultiply, "multiply", 2, kElementwise)                               \
   V(kNegate, "negate", 1, kElementwise)                                   \
   V(kNot, "not", 1, kElementwise)                                         \
@@ -148,7 +148,8 @@ enum class OpcodeClass {
   V(kTriangularSolve, "triangular-solve", 2, kOther)                      \
   V(kTuple, "tuple", -1, kOther)                                          \
   V(kWhile, "while", 1, kOther)                                           \
-  V(kXor, "xor", 2, kElementwise)
+  V(kXor, "xor", 2, kElementwise)                                         \
+  V(kMulhi, "mulhi", 2, kElementwise)
 
 enum class Opcode {
 #define MESHWRIGHT_OPCODE_ENUM(name, text, arity, opcode_class) name,

@@ -23,7 +23,8 @@ struct ValueReader {
 
   absl::Status operator()(std::string* value) const {
     if (json.is_number() && !option.unit.empty()) {
-      *value = json.dump();
+      // A number has the option's unit; in text some units must be written.
+      *value = StrCat(json.dump(), option.unit == "bytes" ? "B" : "");
       return absl::OkStatus();
     }
     if (!json.is_string())

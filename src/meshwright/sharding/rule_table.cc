@@ -117,7 +117,6 @@ const std::vector<RuleRow>& RuleTable() {
       {Opcode::kMap, rules::Elementwise, "([i,j],...)->[i,j]", ""},
       {Opcode::kMaximum, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kMinimum, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
-      {Opcode::kMulhi, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kMultiply, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
       {Opcode::kNegate, rules::Elementwise, "([i,j])->[i,j]", ""},
       {Opcode::kNot, rules::Elementwise, "([i,j])->[i,j]", ""},
@@ -186,6 +185,7 @@ const std::vector<RuleRow>& RuleTable() {
       {Opcode::kTuple, rules::Unknown, "", "opened when the graph is built"},
       {Opcode::kWhile, rules::Unknown, "", "opened when the graph is built"},
       {Opcode::kXor, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
+      {Opcode::kMulhi, rules::Elementwise, "([i,j],[i,j])->[i,j]", ""},
   };
   return *table;
 }
