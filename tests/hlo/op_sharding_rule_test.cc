@@ -165,12 +165,13 @@ TEST(OpShardingRule, IsRefusedWithItsPlace) {
                           "{i=8, j=4}, custom>"),
                 "f.mlir")),
             "f.mlir:2:95: factor k has no size; add k=... to the sizes in {}");
-  EXPECT_EQ(MessageOf(ParseStablehlo(
-                Stablehlo("sdy.sharding_rule = #sdy.op_sharding_rule<([i, j], [])->([i, "
-                          "j]) {i=8, j=4}, custom>"),
-                "f.mlir")),
-            "f.mlir:2:3: custom-call.1: its sharding rule gives the factors of 2 operands; there are "
-            "1");
+  EXPECT_EQ(
+      MessageOf(
+          ParseStablehlo(Stablehlo("sdy.sharding_rule = #sdy.op_sharding_rule<([i, j], [])->([i, "
+                                   "j]) {i=8, j=4}, custom>"),
+                         "f.mlir")),
+      "f.mlir:2:3: custom-call.1: its sharding rule gives the factors of 2 operands; there are "
+      "1");
   EXPECT_EQ(
       MessageOf(ParseHloText(Hlo("#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=5}>"), "f.hlo")),
       "f.hlo:4:3: c: its sharding rule makes dimension 1 of operand 0, f32[8,4], of factors j, "

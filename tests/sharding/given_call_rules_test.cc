@@ -83,8 +83,9 @@ TEST(GivenCallRules, Errors) {
   EXPECT_THAT(error("my_norm ([b])->([b]) flops=2*n\n"),
               HasSubstr("expected a factor of the rule, found \"n\""));
   EXPECT_THAT(error("my_norm ([b])->([b]) flops=2*(b\n"), HasSubstr("rules.txt:1:"));
-  EXPECT_THAT(error("my_norm ([b])->([b]) kernel=fast\n"),
-              HasSubstr("expected loop, atomic, sort, top_k, scan, matmul, attention, attention_backward"));
+  EXPECT_THAT(
+      error("my_norm ([b])->([b]) kernel=fast\n"),
+      HasSubstr("expected loop, atomic, sort, top_k, scan, matmul, attention, attention_backward"));
   EXPECT_THAT(error("my_norm ([b])->([b]) cost=1\n"), HasSubstr("reduction="));
   EXPECT_THAT(error("my_norm_2 ([b], [h])->([b])\n"),
               HasSubstr("rules.txt:1: the rule for my_norm_2 gives operand 0, f32[8,16,64], 1 "
