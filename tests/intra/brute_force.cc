@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "meshwright/cost/kernel_rates.h"
 #include "meshwright/intra/candidates.h"
 #include "meshwright/sharding/rule.h"
 
@@ -121,7 +122,9 @@ class Search {
     work.element_type = ElementType::kF32;
     work.kernels = fusion_.kernel[i] ? 1 : 0;
     const bool product = work.opcode == Opcode::kDot;
-    const double flops = rules_[i].flops + (product ? 0 : kRepeatedFlops * traffic.repeated);
+    const double flops =
+        rules_[i].flops +
+        (product || HasUnitRate(rules_[i].kernel) ? 0 : kRepeatedFlops * traffic.repeated);
     work.flops = flops / static_cast<double>(ComputeShards(rules_[i], strategy, mesh()));
     for (const Factor& factor : rules_[i].factors) {
       int64_t pieces = 1;

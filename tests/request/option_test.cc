@@ -43,7 +43,7 @@ TEST(Option, ReadsEveryType) {
   ASSERT_TRUE(given.ok()) << given.status();
   EXPECT_EQ(given->size(), 9u);
   EXPECT_EQ(v.text, "t");
-  EXPECT_EQ(v.quantity, "12");
+  EXPECT_EQ(v.quantity, "12B");
   EXPECT_EQ(v.word, "b");
   EXPECT_THAT(v.texts, ElementsAre("x", "y"));
   EXPECT_EQ(v.integer, 9);

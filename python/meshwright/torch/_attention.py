@@ -55,9 +55,73 @@ def attention(
             q, k, v, 0.0, causal, attn_mask=_bias(mask, q), scale=scale
         )
         return out.contiguous(), sums.float().contiguous()
-    # Kernels of other devices keep what each needs; backward runs them anew.
-    out = _SDPA(q, k, v, mask, 0.0, causal, scale=scale)
-    return out.contiguous(), q.new_zeros(q.shape[:3], dtype=torch.float32)
+    out, sums = _gpu_forward(q, k, v, _bias(mask, q), causal, scale)
+    return out.contiguous(), sums.float().contiguous()
+
+
+def _takes_flash(q: Tensor, v: Tensor, bias: Tensor | None) -> bool:
+    """Whether FlashAttention's kernels are for these; the memory-efficient ones are for all."""
+    short = q.dtype in (torch.float16, torch.bfloat16)
+    depth = q.shape[3]
+    return bias is None and short and depth == v.shape[3] and depth % 8 == 0 and depth <= 256
+
+
+def _single(bias: Tensor | None, q: Tensor, k: Tensor, *others: Tensor) -> list[Tensor | None]:
+    """Operands and, last, the bias as the memory-efficient kernels take them.
+
+    With a bias in single precision: in bf16 they gave wrong gradients of queries and keys (PyTorch
+    2.11 on an H200). The bias is for every head, its rows at multiples of 16 elements in memory.
+    """
+    if bias is None:
+        return [q, k, *others, None]
+    queries, keys = q.shape[2], k.shape[2]
+    whole = bias.float().expand(*q.shape[:2], queries, keys)
+    aligned = torch.nn.functional.pad(whole, (0, -keys % 16))[..., :keys]
+    return [*(x.float() for x in (q, k, *others)), aligned]
+
+
+def _gpu_forward(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    if _takes_flash(q, v, bias):
+        return _ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, causal, scale=scale)[:2]
+    dtype = q.dtype
+    q, k, v, bias = _single(bias, q, k, v)
+    out, sums, *_ = _ATEN._scaled_dot_product_efficient_attention(
+        q, k, v, bias, True, 0.0, causal, scale=scale
+    )
+    return out.to(dtype), sums[..., : q.shape[2]]  # padded
+
+
+def _gpu_backward(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    sums: Tensor,
+    bias: Tensor | None,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    # Without dropout no random numbers are read.
+    none = torch.empty((), dtype=torch.int64, device=q.device)
+    if _takes_flash(q, v, bias):
+        return _ATEN._scaled_dot_product_flash_attention_backward(
+            *(grad, q, k, v, out, sums, None, None, q.shape[2], k.shape[2]),
+            *(0.0, causal, none, none),
+            scale=scale,
+        )
+    dtype = q.dtype
+    padded = torch.nn.functional.pad(sums, (0, -q.shape[2] % 32))
+    q, k, v, grad, out, bias = _single(bias, q, k, v, grad, out)
+    gradients = _ATEN._scaled_dot_product_efficient_attention_backward(
+        *(grad, q, k, v, bias, out, padded, none, none, 0.0),
+        *([True, True, True, False], causal),
+        scale=scale,
+    )
+    of_q, of_k, of_v = (x.to(dtype) for x in gradients[:3])
+    return of_q, of_k, of_v
 
 
 @torch.library.custom_op("meshwright::attention_backward", mutates_args=())
@@ -79,10 +143,8 @@ def attention_backward(
             grad, q, keys, values, out, sums, 0.0, causal, attn_mask=_bias(mask, q), scale=scale
         )
     else:
-        with torch.enable_grad():
-            a, b, c = (x.detach().requires_grad_() for x in (q, keys, values))
-            again = _SDPA(a, b, c, mask, 0.0, causal, scale=scale)
-            grads = torch.autograd.grad(again, (a, b, c), grad)
+        bias = _bias(mask, q)
+        grads = _gpu_backward(grad, q, keys, values, out, sums, bias, causal, scale)
     of_q, of_k, of_v = grads
     if keys is not k:
         of_k, of_v = (x.unflatten(1, (k.shape[1], -1)).sum(2) for x in (of_k, of_v))

@@ -91,20 +91,34 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     }
     const bool lhs = has(rule.operands[0], f), rhs = has(rule.operands[1], f),
                result = has(rule.results[0], f);
-    if (!lhs && !rhs && !result) continue;  // of a workspace, say
+    if (!lhs && !rhs && !result) {
+      // Keys of a backward pass that begins with its gradient and queries, or of a workspace alone.
+      const auto holders =
+          std::count_if(rule.operands.begin(), rule.operands.end(),
+                        [&](const TensorFactors& operand) { return has(operand, f); });
+      if (IsAttention(rule.kernel) && holders > 1) work->k *= size;
+      continue;
+    }
     // Groups of a ragged product, each with a result of its own. Those that are summed over are
     // contracted: XLA multiplies with all groups' rows at once.
     const bool group = result && !lhs && !rhs && rule.factors[f].kind == FactorKind::kParallel;
-    // Of a head: gradients of queries have the depth that is contracted in their scores.
-    const bool depth = lhs && rhs && result && IsAttention(rule.kernel) &&
-                       rule.factors[f].kind == FactorKind::kWhole;
+    // Of a head: gradients of queries have the depth that is contracted in their scores. What
+    // else is whole in all three are positions, of queries and of the keys that pass by; of
+    // queries alone where gradients of keys sum over them.
+    const bool head = lhs && rhs && result && IsAttention(rule.kernel) &&
+                      rule.factors[f].kind != FactorKind::kParallel;
+    const bool whole = rule.factors[f].kind == FactorKind::kWhole;
+    const bool last =
+        !rule.results[0].dims.empty() &&
+        std::find(rule.results[0].dims.back().begin(), rule.results[0].dims.back().end(), f) !=
+            rule.results[0].dims.back().end();
     if (result) results *= size;
     if (result && rhs && !lhs) features *= size;
     if (!result) {
       work->k *= size;
-    } else if (depth) {
-      work->n *= size;
-      work->k *= size;
+    } else if (head) {
+      (last ? work->n : work->m) *= size;
+      if (whole) work->k *= size;
     } else if (group || (lhs && rhs)) {
       work->batch *= size;
     } else if (lhs) {
@@ -205,7 +219,9 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
       (contraction || op.results.empty()) ? op.operands : op.results;
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
   const auto shards = static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
-  const double repeated = contraction ? 0 : kRepeatedFlops * traffic.repeated;
+  // Where operations are none of plain units, they take longer than what is recomputed.
+  const bool loop = !contraction && !HasUnitRate(set.rule.kernel);
+  const double repeated = loop ? kRepeatedFlops * traffic.repeated : 0;
   work.flops =
       (set.rule.flops + repeated) / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
   if (work.opcode == Opcode::kRaggedDot && !mesh.cluster.device.grouped_products)
