@@ -24,7 +24,7 @@ std::string FishQuoted(std::string_view text) {
 // Descriptions of options are paragraphs; a list beside the prompt has a line for each.
 std::string FirstClause(const std::string& description) {
   constexpr size_t kLongest = 70;
-  const std::string clause = description.substr(0, description.find_first_of(";:("));
+  std::string clause = description.substr(0, description.find_first_of(";:("));
   if (clause.size() <= kLongest) return clause;
   return StrCat(clause.substr(0, clause.rfind(' ', kLongest)), " ...");
 }

@@ -28,6 +28,7 @@ std::string LimitsText(absl::string_view check) {
 template <typename Options>
 std::vector<std::string> NamesOf(const Options& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const CLI::Option* option : options) names.push_back(option->get_name());
   return names;
 }

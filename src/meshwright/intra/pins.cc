@@ -120,6 +120,7 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
                                 "its user needs it; fix the result of its user instead"));
   }
   std::vector<std::string> names;
+  names.reserve(targets.size());
   for (const Target& target : targets) names.push_back(target.name);
   const std::vector<std::string> like = NamesLike(fix.pattern, names, kShownNames);
   return FixError(fix,

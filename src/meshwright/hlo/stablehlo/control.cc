@@ -99,6 +99,7 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
 
   std::vector<InstructionId> inits;
   std::vector<MlirValue> values;  // carried and captured, as the outside knows them
+  values.reserve(carried.size() + captures.size());
   for (const size_t i : carried) values.push_back(operation.operands[i]);
   values.insert(values.end(), captures.begin(), captures.end());
   for (const MlirValue value : values) {
@@ -108,6 +109,7 @@ absl::Status StablehloLowering::LowerWhile(const MlirOperation& operation) {
   Instruction loop;
   for (const MlirRegion* region : {&condition, &body}) {
     std::vector<MlirValue> inside;
+    inside.reserve(carried.size() + captures.size());
     for (const size_t i : carried) inside.push_back(region->arguments[i]);
     inside.insert(inside.end(), captures.begin(), captures.end());
     const bool is_body = region == &body;

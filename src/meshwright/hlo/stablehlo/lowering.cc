@@ -430,7 +430,7 @@ absl::Status StablehloLowering::LowerInterface(const MlirFunction& main) {
 
 void StablehloLowering::FindPartitions() {
   // What is no number is for CheckNotPartitioned to refuse.
-  constexpr std::string_view kPartitions = "num_partitions";
+  static constexpr std::string_view kPartitions = "num_partitions";
   const auto say = [this](std::string_view count, const MlirAttribute& value) {
     const bool number = value.kind == MlirAttribute::Kind::kInteger;
     if (number && value.integer == 1) return;

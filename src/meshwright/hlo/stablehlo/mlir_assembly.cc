@@ -115,7 +115,7 @@ absl::Status MlirParser::ParseNamedItem(MlirOperation& operation, std::string_vi
   const size_t end = cursor_.position();
   if (cursor_.Consume('=')) {
     MW_ASSIGN_OR_RETURN(MlirAttribute value, ParseItemValue());
-    operation.attributes.emplace_back(name, std::move(value));
+    operation.attributes.push_back({name, std::move(value)});
     return absl::OkStatus();
   }
   MlirAttribute& word = operation.unnamed.emplace_back();

@@ -400,7 +400,7 @@ absl::Status MlirParser::ParseAttributes(MlirAttributes& attributes, MlirAnchor&
       if (cursor_.text()[begin - 1] == '"') --begin;
       anchor.shardings.emplace_back(begin, value.position + value.text.size());
     }
-    attributes.emplace_back(name, std::move(value));
+    attributes.push_back({name, std::move(value)});
   }
   return absl::OkStatus();
 }

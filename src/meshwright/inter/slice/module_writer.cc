@@ -71,6 +71,7 @@ InstructionId ModuleWriter::AddTuple(Scope& scope, const std::vector<Instruction
   tuple.opcode = Opcode::kTuple;
   tuple.operands = elements;
   std::vector<Shape> shapes;
+  shapes.reserve(elements.size());
   for (InstructionId id : elements) shapes.push_back(scope.ShapeOf(id));
   tuple.shape = Shape::Tuple(std::move(shapes));
   return Add(scope, std::move(tuple));
