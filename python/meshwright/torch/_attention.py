@@ -66,18 +66,16 @@ def _takes_flash(q: Tensor, v: Tensor, bias: Tensor | None) -> bool:
     return bias is None and short and depth == v.shape[3] and depth % 8 == 0 and depth <= 256
 
 
-def _single(bias: Tensor | None, q: Tensor, k: Tensor, *others: Tensor) -> list[Tensor | None]:
-    """Operands and, last, the bias as the memory-efficient kernels take them.
+def _with_bias(bias: Tensor, q: Tensor, k: Tensor, *others: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """A bias and operands as the memory-efficient kernels take them: in single precision.
 
-    With a bias in single precision: in bf16 they gave wrong gradients of queries and keys (PyTorch
-    2.11 on an H200). The bias is for every head, its rows at multiples of 16 elements in memory.
+    In bf16 they gave wrong gradients of queries and keys (PyTorch 2.11 on an H200). The bias is for
+    every head, its rows at multiples of 16 elements in memory.
     """
-    if bias is None:
-        return [q, k, *others, None]
     queries, keys = q.shape[2], k.shape[2]
     whole = bias.float().expand(*q.shape[:2], queries, keys)
     aligned = torch.nn.functional.pad(whole, (0, -keys % 16))[..., :keys]
-    return [*(x.float() for x in (q, k, *others)), aligned]
+    return aligned, [x.float() for x in (q, k, *others)]
 
 
 def _gpu_forward(
@@ -86,7 +84,8 @@ def _gpu_forward(
     if _takes_flash(q, v, bias):
         return _ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, causal, scale=scale)[:2]
     dtype = q.dtype
-    q, k, v, bias = _single(bias, q, k, v)
+    if bias is not None:
+        bias, (q, k, v) = _with_bias(bias, q, k, v)
     out, sums, *_ = _ATEN._scaled_dot_product_efficient_attention(
         q, k, v, bias, True, 0.0, causal, scale=scale
     )
@@ -114,7 +113,8 @@ def _gpu_backward(
         )
     dtype = q.dtype
     padded = torch.nn.functional.pad(sums, (0, -q.shape[2] % 32))
-    q, k, v, grad, out, bias = _single(bias, q, k, v, grad, out)
+    if bias is not None:
+        bias, (q, k, v, grad, out) = _with_bias(bias, q, k, v, grad, out)
     gradients = _ATEN._scaled_dot_product_efficient_attention_backward(
         *(grad, q, k, v, bias, out, padded, none, none, 0.0),
         *([True, True, True, False], causal),
