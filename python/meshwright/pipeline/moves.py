@@ -78,8 +78,9 @@ def everywhere(array: jax.Array) -> jax.Array:
 
 # Between processes arrays go by collectives over a joint mesh of one sender and one receiver for
 # each shard. JAX's other means, device_put from process to process, needs its transfer server
-# (jax_cross_host_transfer_socket_address), which hangs on the CPU backend of JAX 0.10; collectives
-# work wherever training on several processes does.
+# (jax_cross_host_transfer_socket_address), which did not answer within a minute when it was tried on
+# the CPU backend of JAX 0.10; collectives work wherever training on several processes does. Which of
+# them is faster was not measured.
 
 
 def _across_processes(array: jax.Array, target: NamedSharding) -> jax.Array:
