@@ -1,7 +1,9 @@
 """Attention as one operator agrees with torch's in double precision: on this machine's GPU, else on the CPU."""
 
 import pytest
-import torch
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
 from meshwright.torch._attention import attention, attention_backward
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
