@@ -230,6 +230,35 @@ TEST(AnalyzeFusion, ReductionsOfOneElementEachAreViews) {
   EXPECT_EQ(f.TotalBytes(), 8000);
 }
 
+// A convert to twice the width reads less than it would write, in however many kernels.
+TEST(AnalyzeFusion, ConvertsFuseIntoAnyNumberOfKernels) {
+  std::string entry =
+      "a = bf16[32,1024] parameter(0)\nzero = f32[] constant(0)\nwide = f32[32,1024] convert(a)\n";
+  std::string list, types;
+  for (int i = 0; i < 20; ++i) {
+    absl::StrAppend(&entry, "r", i,
+                    " = f32[32] reduce(wide, zero), dimensions={1}, to_apply=add\n");
+    absl::StrAppend(&list, i > 0 ? ", r" : "r", i);
+    types += i > 0 ? ", f32[32]" : "f32[32]";
+  }
+  EXPECT_FALSE(Fused(entry + "ROOT out = (" + types + ") tuple(" + list + ")\n").Stored("wide"));
+}
+
+// The kernel of a gather computes an index for each element of a row.
+TEST(AnalyzeFusion, IndicesThatTakeLongAreStored) {
+  const auto text = [](int operators) {
+    std::string entry = "table = f32[10,64] parameter(0)\ni0 = s32[1000,1] parameter(1)\n";
+    for (int i = 0; i < operators; ++i)
+      absl::StrAppend(&entry, "i", i + 1, " = s32[1000,1] negate(i", i, ")\n");
+    return absl::StrCat(entry, "last = s32[1000,1] copy(i", operators,
+                        ")\nROOT rows = f32[1000,64] gather(table, last), offset_dims={1}, "
+                        "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+                        "slice_sizes={1,64}\n");
+  };
+  EXPECT_FALSE(Fused(text(5)).Stored("i5"));
+  EXPECT_TRUE(Fused(text(50)).Stored("i50"));
+}
+
 TEST(AnalyzeFusion, GathersOfShortRowsReadSectors) {
   const Fused f(R"(
     table = f32[1000] parameter(0)

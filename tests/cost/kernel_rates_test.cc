@@ -64,6 +64,27 @@ TEST(KernelRates, DeeperHeadsAndMoreKeysReachMore) {
   }
 }
 
+struct MeasuredWindow {
+  double places;
+  int64_t features;
+  double seconds;
+};
+
+// One H200, JAX 0.11.2: convolutions whose window is the image.
+TEST(KernelRates, WindowsOfWholeImages) {
+  constexpr MeasuredWindow kWindows[] = {{2097152, 2, 0.466},
+                                         {262144, 2, 0.0560},
+                                         {32768, 2, 0.00692},
+                                         {4096, 2, 0.00110},
+                                         {3136, 64, 0.001729}};
+  for (const MeasuredWindow& window : kWindows) {
+    Work work;
+    work.window = window.places;
+    work.k = static_cast<int64_t>(window.places) * window.features;
+    EXPECT_NEAR(WindowSeconds(work), window.seconds, 0.15 * window.seconds) << window.places;
+  }
+}
+
 struct MeasuredScatter {
   ElementType type;
   double rows, row, rows_out, seconds;

@@ -101,6 +101,34 @@ TEST(Liveness, UpdatesInPlaceShareTheBuffer) {
   EXPECT_EQ(l.Of("keep"), (Interval{l.Time("keep"), l.Time("e") + 1}));
 }
 
+// XLA makes all copies of its one array of zeros at once.
+TEST(Liveness, ZerosToWriteIntoAreMadeTogether) {
+  const Lived l(ModuleText(R"(
+    a = f32[64,64] parameter(0)
+    row = f32[1,64] parameter(1)
+    i = s32[] constant(0)
+    zero = f32[] constant(0)
+    one = f32[] constant(1)
+    zeros = f32[64,64] broadcast(zero), dimensions={}
+    others = f32[64,64] broadcast(zero), dimensions={}
+    ones = f32[64,64] broadcast(one), dimensions={}
+    wide = f32[64,128] broadcast(zero), dimensions={}
+    first = f32[64,64] dynamic-update-slice(zeros, row, i, i)
+    d = f32[64,64] dot(first, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    second = f32[64,64] dynamic-update-slice(others, row, i, i)
+    third = f32[64,64] dynamic-update-slice(ones, row, i, i)
+    fourth = f32[64,128] dynamic-update-slice(wide, row, i, i)
+    addend = f32[64,64] dynamic-update-slice(zeros, row, i, i)
+    sum = f32[64,64] add(d, addend)
+    e = f32[64,64] dot(second, third), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    ROOT out = (f32[64,64], f32[64,64], f32[64,128]) tuple(e, sum, fourth)
+  )"));
+  EXPECT_EQ(l.Of("second"), (Interval{l.Time("first"), l.Time("e") + 1}));
+  EXPECT_EQ(l.Of("third").begin, l.Time("third"));
+  EXPECT_EQ(l.Of("fourth").begin, l.Time("fourth"));
+  EXPECT_EQ(l.Of("addend").begin, l.Time("addend"));  // scattered into d
+}
+
 const char kLoop[] = R"(HloModule m
 
 body {

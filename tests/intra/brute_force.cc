@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "meshwright/cost/kernel_rates.h"
+#include "meshwright/hlo/element_value.h"
 #include "meshwright/intra/candidates.h"
 #include "meshwright/sharding/rule.h"
 
@@ -122,9 +123,13 @@ class Search {
     work.element_type = ElementType::kF32;
     work.kernels = fusion_.kernel[i] ? 1 : 0;
     const bool product = work.opcode == Opcode::kDot;
-    const double flops =
-        rules_[i].flops +
-        (product || HasUnitRate(rules_[i].kernel) ? 0 : kRepeatedFlops * traffic.repeated);
+    double flops = rules_[i].flops;
+    if (!product && !HasUnitRate(rules_[i].kernel)) {
+      if (work.opcode != Opcode::kReduce && !traffic.result_bytes.empty())
+        flops = std::max(flops, kWrittenFlops * traffic.result_bytes[0] /
+                                    ElementBytes(graph_[op.results[0]].shape.type));
+      flops += kRepeatedFlops * traffic.repeated;
+    }
     work.flops = flops / static_cast<double>(ComputeShards(rules_[i], strategy, mesh()));
     for (const Factor& factor : rules_[i].factors) {
       int64_t pieces = 1;

@@ -62,7 +62,8 @@ double CalibratedCostModel::ComputeSeconds(const Work& work) const {
   const double rate = HasUnitRate(work.kernel)
                           ? UnitRate(work.kernel, work.element_type)
                           : mesh().cluster.device.PeakFlops("f32") * kVectorShare;
-  const double compute = product ? MatmulSeconds(work) : work.flops / rate;
+  const double compute =
+      product ? std::max(MatmulSeconds(work), WindowSeconds(work)) : work.flops / rate;
   // What moves no bytes of its own runs inside another operator's kernel.
   const double kernels = work.copies + (work.bytes > 0 || product ? work.kernels : 0);
   return std::max(compute, MemorySeconds(calibration_.memory, work.bytes)) +

@@ -27,6 +27,9 @@ struct Work {
   // Contractions and calls like them: the device's share as a (batched) matmul; 0
   // otherwise.
   int64_t m = 0, n = 0, k = 0, batch = 0;
+  // Of convolutions: places of the window that a kernel goes through one after another for its
+  // results; 0 where the library has several blocks share them.
+  double window = 0;
   // Kernels the operator starts: FusionInfo::kernel, 0 for one that runs inside another's kernel.
   // An operator without flops and bytes never counts as one.
   double kernels = 1;

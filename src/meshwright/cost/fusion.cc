@@ -55,10 +55,16 @@
 namespace meshwright {
 namespace {
 
-// Kernels that one operator may be duplicated into.
+// Kernels that one operator may be duplicated into, and one that reads no more than it writes (a
+// convert from bf16 to f32, which XLA duplicates into all).
 constexpr size_t kMaxKernels = 8;
+constexpr size_t kMaxKernelsOfCheap = 64;
 // How far back a value is looked for in what a kernel reads.
 constexpr int kMostSteps = 4;
+
+// Operators that a kernel has time to compute for each element while memory is read and written:
+// four bytes take as long as 60 flops.
+constexpr double kHidden = 32;
 
 // Times that one kernel may compute an operator (kAllowedCodeDuplication).
 constexpr double kMaxTimes = 15;
@@ -153,6 +159,7 @@ class FusionAnalysis {
     info_.kernel.assign(graph.ops.size(), false);
     info_.traffic.resize(graph.ops.size());
     cheapest_.assign(values, 0);
+    operators_.assign(values, 0);
     share_.assign(values, 0);
     forced_.assign(values, false);
     places_.resize(values);
@@ -218,11 +225,19 @@ class FusionAnalysis {
                                                             [&](ValueId v) { return IsFree(v); }));
       for (ValueId result : op.results) {
         info_.free[result.index()] = free;
+        operators_[result.index()] = computed ? OperatorsToCompute(op, role) : 0;
         cheapest_[result.index()] = free       ? 0
                                     : computed ? std::min(Bytes(result), InputBytes(op))
                                                : Bytes(result);
       }
     }
+  }
+
+  // Operators that an element of a fusible operator takes, from what is in memory anyway.
+  double OperatorsToCompute(const Op& op, Role role) const {
+    double sum = role == Role::kView ? 0 : 1;
+    for (const ValueId v : op.operands) sum += operators_[v.index()];
+    return std::min(sum, 1e6);
   }
 
   // Fewest bytes from which a fusible operator can be computed, without the operands that
@@ -305,19 +320,31 @@ class FusionAnalysis {
         place.elements += elements * Reached(user, result);
       }
     }
-    const bool too_many = places.size() > kMaxKernels;
+    const bool cheap = op.operands.size() == 1 && Bytes(op.operands[0]) <= Bytes(result);
+    const bool too_many = places.size() > (cheap ? kMaxKernelsOfCheap : kMaxKernels);
     const double k = static_cast<double>(places.size());
     if (role == Role::kView) {
       if (in_memory || too_many) Force(op.operands[0]);
       return;
     }
     const double in = InputBytes(op), out = Bytes(result);
-    if (in_memory || too_many || BytesToComputeIn(op, places) > in + out + k * out) {
+    if (in_memory || too_many || IsRepeatedTooLong(result, places) ||
+        BytesToComputeIn(op, places) > in + out + k * out) {
       info_.materialized[result.index()] = true;
       info_.kernel[id.index()] = true;
       places = {Place{id, 1, Elements(op), {id}}};
     }
     TakeIn(op, places);
+  }
+
+  // What is spread out, such as indices of whole rows that are drawn at random: the kernel would
+  // compute one for each element of a row.
+  bool IsRepeatedTooLong(ValueId v, const Places& places) const {
+    if (operators_[v.index()] <= kHidden) return false;
+    const auto own = static_cast<double>(graph_[v].shape.elements());
+    return std::any_of(places.begin(), places.end(), [own](const Place& place) {
+      return place.elements > 2 * own * place.times;
+    });
   }
 
   // Bytes read in order to compute a fusible operator in each of the kernels. What a kernel takes
@@ -379,7 +406,7 @@ class FusionAnalysis {
       add(user, {user});
       return;
     }
-    if (places->size() > kMaxKernels) return;  // stored anyway
+    if (places->size() > kMaxKernelsOfCheap) return;  // stored anyway
     const bool elementwise = IsElementwise(graph_[user].instruction->opcode);
     for (const Place& place : places_[graph_[user].result().index()])
       add(place.kernel,
@@ -566,7 +593,8 @@ class FusionAnalysis {
   FusionInfo info_;
   LayoutCopies layout_copies_;
   std::vector<Role> roles_;
-  std::vector<double> cheapest_;  // per value: fewest bytes it can be computed from
+  std::vector<double> cheapest_;   // per value: fewest bytes it can be computed from
+  std::vector<double> operators_;  // per value: that an element takes, none of them stored
   std::vector<double>
       share_;  // per fused value: largest share of it that one of its kernels computes
   std::vector<bool> forced_;       // per value: somebody needs it in memory

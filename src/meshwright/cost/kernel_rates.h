@@ -26,6 +26,9 @@ inline bool IsAttention(KernelClass kernel) {
 // left to them where tensor cores would be mostly empty: one feature a group, nothing contracted.
 inline constexpr double kPlainProducts = 0.25;
 
+// A convolution takes no less than one of its blocks, which goes through the window.
+double WindowSeconds(const Work& work);
+
 // Kernels that take a time for each operation, whatever it computes or moves: atomic operations on
 // values of this type in device memory, keys that are sorted, elements that are scanned.
 inline bool HasUnitRate(KernelClass kernel) {

@@ -14,6 +14,9 @@
 //  * In-place updates. A dynamic-update-slice or scatter writes into its operand if nothing reads
 //    that later; the operand then stands for both. An elementwise kernel may write over one operand
 //    of its result's size that it is the last to read.
+//  * Zeros that are written into. XLA has one array of zeros of a shape, and as each scatter and
+//  each
+//    loop writes into its own, all copies are made by one kernel, before the first of them.
 //  * Entry parameters live from 0 to the end; donated ones to their last use. XLA lets nothing but
 //    the aliased output into a donated buffer, so the parameter is held until the output takes
 //    over. Outputs live to the end.
@@ -23,9 +26,13 @@
 #include "meshwright/cost/liveness.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "meshwright/cost/readers.h"
+#include "meshwright/hlo/uniform.h"
 
 namespace meshwright {
 namespace {
@@ -49,6 +56,7 @@ class LivenessAnalysis {
     ShareUpdates();
     ShareCarries();
     std::vector<Interval> intervals = Intervals();
+    FillZerosTogether(&intervals);
     HandOverDonated(&intervals);
     WriteOver(&intervals);
     return intervals;
@@ -233,6 +241,40 @@ class LivenessAnalysis {
       intervals[v] = {begin, std::max(held_last_[v], begin) + 1};
     }
     return intervals;
+  }
+
+  // XLA scatters what is only added to something else into that.
+  bool IsAddend(ValueId v) const {
+    const std::vector<OpId>& users = graph_[v].users;
+    const Op& user = graph_[users.empty() ? OpId(0) : users[0]];
+    return users.size() == 1 && user.kind == OpKind::kInstruction &&
+           user.instruction->opcode == Opcode::kAdd;
+  }
+
+  void FillZerosTogether(std::vector<Interval>* intervals) const {
+    using Kernel = std::pair<int32_t, std::string>;  // the loop it runs in, what it fills
+    std::vector<std::pair<Kernel, Interval*>> filled;
+    const auto add = [&](ValueId zeros, ValueId buffer, int32_t loop) {
+      Interval& interval = (*intervals)[Holder(buffer).index()];
+      if (fusion_.free[zeros.index()] && IsZero(graph_, zeros) && interval.end > 0)
+        filled.push_back({{loop, graph_[zeros].shape.ToString(false)}, &interval});
+    };
+    for (const Op& op : graph_.ops) {
+      if (op.kind != OpKind::kInstruction || op.results.size() != 1) continue;
+      const Opcode opcode = op.instruction->opcode;
+      if ((opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kScatter) &&
+          !IsAddend(op.result()))
+        add(op.operands[0], op.result(), op.loop);
+    }
+    for (const Carry& carry : graph_.carries) {
+      if (!carry.invariant) add(carry.init, carry.parameter, graph_.loops[carry.loop].parent);
+    }
+    absl::flat_hash_map<Kernel, int32_t> first;
+    for (const auto& [kernel, interval] : filled) {
+      int32_t& time = first.try_emplace(kernel, interval->begin).first->second;
+      time = std::min(time, interval->begin);
+    }
+    for (const auto& [kernel, interval] : filled) interval->begin = first.at(kernel);
   }
 
   void HandOverDonated(std::vector<Interval>* intervals) const {

@@ -15,7 +15,7 @@ struct RooflineOptions {
   double matmul_half_k = 128;        // the same for k
   double memory_efficiency = 0.88;   // of memory bandwidth
   double vector_fraction = 1.0 / 8;  // of f32 peak: what operators without tensor cores compute at
-  double kernel_launch_seconds = 3e-6;  // start and drain of one kernel in a stream of kernels
+  double kernel_launch_seconds = 1.2e-6;  // start and drain of one kernel in a stream of kernels
   double collective_launch_seconds =
       35e-6;  // the same of a collective: rendezvous of the group and protocol set-up
 };

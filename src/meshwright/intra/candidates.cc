@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/kernel_rates.h"
@@ -141,9 +143,36 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
   }
 }
 
-int64_t ScratchBytes(const CandidateSet& set, size_t strategy, const Mesh& mesh) {
-  return static_cast<int64_t>(set.rule.scratch / static_cast<double>(ComputeShards(
-                                                     set.rule, set.strategies[strategy], mesh)));
+Scratch ScratchOf(const CandidateSet& set, size_t strategy, const Mesh& mesh) {
+  const Rule& rule = set.rule;
+  const Strategy& chosen = set.strategies[strategy];
+  Scratch scratch;
+  scratch.bytes = rule.scratch / static_cast<double>(ComputeShards(rule, chosen, mesh));
+  if (rule.masked <= 0 || mesh.cluster.device.grouped_products) return scratch;
+  scratch.masked = rule.masked;
+  for (FactorIndex f = 0; f < static_cast<FactorIndex>(rule.factors.size()); ++f) {
+    const bool of_rows = std::any_of(
+        rule.operands[0].dims.begin(), rule.operands[0].dims.end(),
+        [f](const auto& dim) { return std::find(dim.begin(), dim.end(), f) != dim.end(); });
+    if (of_rows || rule.factors[f].label == 'g')
+      scratch.masked /= static_cast<double>(mesh.Size(AxesOf(f, chosen, mesh)));
+  }
+  scratch.bytes += scratch.masked * rule.masked_copies;
+  return scratch;
+}
+
+OpId LastWithSameRows(const Graph& graph, OpId op) {
+  const std::vector<ValueId>& operands = graph[op].operands;
+  OpId last = op;
+  for (OpId user : graph[operands[0]].users) {
+    const Op& other = graph[user];
+    if (other.kind != OpKind::kInstruction || other.instruction->opcode != Opcode::kRaggedDot ||
+        other.operands[0] != operands[0] || other.operands[2] != operands[2])
+      continue;
+    if (user < op) return op;
+    last = std::max(last, user);
+  }
+  return last;
 }
 
 Rule CandidateSets::RuleOf(OpId op) const {
@@ -154,12 +183,37 @@ Rule CandidateSets::RuleOf(OpId op) const {
 
 double CandidateSets::FollowerBytes(OpId leader) const {
   double bytes = 0;
-  for (OpId follower : groups_.followers[leader.index()]) {
-    const FusionInfo::Traffic& traffic = fusion_.traffic[follower.index()];
-    for (double b : traffic.operand_bytes) bytes += b;
-    for (double b : traffic.result_bytes) bytes += b;
-  }
+  for (OpId follower : groups_.followers[leader.index()]) bytes += MovedBytes(follower);
   return bytes;
+}
+
+double CandidateSets::MovedBytes(OpId op) const {
+  const FusionInfo::Traffic& traffic = fusion_.traffic[op.index()];
+  return absl::c_accumulate(traffic.operand_bytes, 0.0) +
+         absl::c_accumulate(traffic.result_bytes, 0.0);
+}
+
+double CandidateSets::WrittenFlops(OpId op) const {
+  const std::vector<double>& written = fusion_.traffic[op.index()].result_bytes;
+  const Instruction* const instruction = graph_[op].instruction;
+  if (written.empty() || instruction == nullptr || instruction->opcode == Opcode::kReduce) return 0;
+  const ElementType type = graph_[graph_[op].results[0]].shape.type;
+  return kWrittenFlops * written[0] / std::max(1, ElementBytes(type));
+}
+
+double CandidateSets::FollowerSeconds(OpId leader, const CandidateSet& set, size_t s) const {
+  const Mesh& mesh = cost_model_.mesh();
+  const double share = Padding(set.rule, set.strategies[s], nullptr, mesh) /
+                       static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
+  double seconds = 0;
+  for (OpId follower : groups_.followers[leader.index()]) {
+    Work work;
+    work.kernels = 0;
+    work.flops = WrittenFlops(follower) * share;
+    work.bytes = DeviceShare(MovedBytes(follower), set.rule.results[0], set.results[0], set, s);
+    if (work.bytes > 0) seconds += cost_model_.ComputeSeconds(work);
+  }
+  return seconds;
 }
 
 std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending) const {
@@ -168,8 +222,10 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
   std::string key =
       StrCat(static_cast<int>(op.kind), op.instruction ? OpcodeName(op.instruction->opcode) : "",
              "|", pending, rule.supported, bool{fusion_.kernel[leader.index()]}, "|", rule.flops,
-             "|", static_cast<int>(rule.kernel), ":", rule.bytes, ":", rule.scratch, "|",
-             FollowerBytes(leader), ":", traffic.repeated, "|");
+             "|", static_cast<int>(rule.kernel), ":", rule.bytes, ":", rule.scratch, ":",
+             rule.masked, "|", FollowerBytes(leader), ":", traffic.repeated, "|");
+  for (OpId follower : groups_.followers[leader.index()])
+    StrAppend(&key, WrittenFlops(follower), ",");
   for (const Factor& f : rule.factors) {
     StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction),
               f.exchanges ? "x" : "", f.uneven ? "u," : ",");
@@ -219,11 +275,12 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
       (contraction || op.results.empty()) ? op.operands : op.results;
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
   const auto shards = static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
-  // Where operations are none of plain units, they take longer than what is recomputed.
+  // Where operations are none of plain units, they take longer than what is recomputed or written.
   const bool loop = !contraction && !HasUnitRate(set.rule.kernel);
   const double repeated = loop ? kRepeatedFlops * traffic.repeated : 0;
-  work.flops =
-      (set.rule.flops + repeated) / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
+  const double written = loop ? WrittenFlops(leader) : 0;
+  work.flops = (std::max(set.rule.flops, written) + repeated) / shards *
+               Padding(set.rule, set.strategies[s], nullptr, mesh);
   if (work.opcode == Opcode::kRaggedDot && !mesh.cluster.device.grouped_products)
     work.flops *= GroupsOf(set.rule);
   for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -239,17 +296,57 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   for (size_t i = 0; i < op.results.size(); ++i) {
     work.bytes += DeviceShare(traffic.result_bytes[i], set.rule.results[i], set.results[i], set, s);
   }
-  if (!op.results.empty())
-    work.bytes += DeviceShare(FollowerBytes(leader), set.rule.results[0], set.results[0], set, s);
+  const double followers = op.results.empty() ? 0 : FollowerSeconds(leader, set, s);
   if (set.rule.bytes >= 0) work.bytes = set.rule.bytes / shards;
-  work.bytes += 2 * set.rule.scratch / shards;  // written and read
+  const Scratch scratch = ScratchOf(set, s, mesh);  // written and read
+  const double masked = scratch.masked * set.rule.masked_copies;
+  work.bytes += 2 * (scratch.bytes - masked);
+  work.copy_bytes += 2 * masked;
+  work.copies += masked > 0 ? set.rule.masked_copies : 0;
   if (contraction) {
     SetContractionSizes(set.rule, set.strategies[s], mesh, &work);
     if (work.opcode == Opcode::kDot) AddAlignmentCopies(op, set, s, &work);
+    if (work.opcode == Opcode::kConvolution) SetConvolutionKernel(op, set.rule, &work);
   } else if (work.bytes == 0 && work.copies == 0) {
-    return 0;  // fused into its users: no kernel of its own
+    return followers;  // fused into its users: no kernel of its own
   }
-  return cost_model_.ComputeSeconds(work) + ExchangeSeconds(op, set, s);
+  return cost_model_.ComputeSeconds(work) + ExchangeSeconds(op, set, s) + followers;
+}
+
+void CandidateSets::SetConvolutionKernel(const Op& op, const Rule& rule, Work* work) const {
+  const Instruction& convolution = *op.instruction;
+  const ConvolutionDimensions& dims = convolution.convolution;
+  const Shape& filter = graph_[op.operands[1]].shape;
+  const Shape& result = graph_[op.result()].shape;
+  // Dimensions that a window passes over are never sharded; those of one size are one factor.
+  int64_t places = result.elements();
+  absl::flat_hash_set<FactorIndex> seen;
+  for (const auto& dim : rule.results[0].dims) {
+    for (const FactorIndex f : dim) {
+      if (seen.insert(f).second) places /= std::max<int64_t>(1, rule.factors[f].size);
+    }
+  }
+  places = std::max<int64_t>(1, places);
+  work->m *= places;
+  work->k = std::max<int64_t>(1, work->k / places);
+  // A gradient of a filter, of which XLA makes a backward convolution: a window that is larger than
+  // what it leaves.
+  bool backward = true;
+  double window = 1;
+  for (size_t d = 0; d < convolution.window.size(); ++d) {
+    const WindowDimension& along = convolution.window[d];
+    backward &= along.stride == 1 && along.base_dilation == 1 && !along.reversal &&
+                (along.window_dilation > 1 || along.size > result.dims[dims.output_spatial[d]]);
+    window *= static_cast<double>(along.size);
+  }
+  if (backward) return;
+  const int64_t features = filter.dims[dims.kernel_input_feature];
+  // Of what a device sums, its share.
+  const double summed = rule.flops / 2 / static_cast<double>(result.elements());
+  work->window = window * std::min(1.0, static_cast<double>(work->k) / summed);
+  // Tensor cores take eight features at a time (cuDNN); fewer are left to plain units.
+  constexpr int64_t kFeatures = 8;
+  if (features * convolution.feature_group_count < kFeatures) work->m = work->n = work->k = 1;
 }
 
 // XLA pads both operands of products of 16-bit types to multiples of eight, which tensor cores

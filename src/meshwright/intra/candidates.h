@@ -46,8 +46,16 @@ struct CandidateSet {
       cost;  // by strategy: compute (and a parameter's gathering), cost model's unit
 };
 
-// What the operator of `set` needs beside operands and results while it runs, on one device.
-int64_t ScratchBytes(const CandidateSet& set, size_t strategy, const Mesh& mesh);
+// What the operator of `set` needs beside operands and results while it runs, on one device, in
+// bytes; `masked`, part of it: one copy of its rows for each group (Rule::masked).
+struct Scratch {
+  double bytes = 0, masked = 0;
+};
+Scratch ScratchOf(const CandidateSet& set, size_t strategy, const Mesh& mesh);
+
+// The last operator that multiplies the rows of ragged product `op` by the same groups: their
+// copies are made once. `op` itself if there is none, or if another has made them before.
+OpId LastWithSameRows(const Graph& graph, OpId op);
 
 // Builds and shares the candidate sets of a graph's operators.
 class CandidateSets {
@@ -85,8 +93,15 @@ class CandidateSets {
   double DeviceShare(double total, const TensorFactors& tensor, ShardingListId list,
                      const CandidateSet& set, size_t strategy) const;
   void AddAlignmentCopies(const Op& op, const CandidateSet& set, size_t s, Work* work) const;
+  // What kind of kernel a convolution is computed by: Work::window and what it leaves of m, n, k.
+  void SetConvolutionKernel(const Op& op, const Rule& rule, Work* work) const;
   double ExchangeSeconds(const Op& op, const CandidateSet& set, size_t strategy) const;
   double FollowerBytes(OpId leader) const;
+  double MovedBytes(OpId op) const;  // read and written, unsharded
+  // Of a kernel that goes over elements: what each that it writes takes at least.
+  double WrittenFlops(OpId op) const;
+  // What those that follow the leader take by themselves: kernels of theirs write other results.
+  double FollowerSeconds(OpId leader, const CandidateSet& set, size_t strategy) const;
 
   const Graph& graph_;
   const FusionInfo& fusion_;

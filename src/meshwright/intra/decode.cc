@@ -106,9 +106,15 @@ class Decoder {
     if (problem_.nodes[node.index()].kind != PlanningNode::Kind::kGroup) return;
     PlannedOp& op = plan_.ops[id.index()];
     op.compute_seconds = set.cost[s];
-    if (const int64_t scratch = ScratchBytes(set, s, mesh()); scratch > 0) {
-      const int32_t time = plan_.schedule.time[id.index()];
-      plan_.buffers.push_back({{time, time + 1}, scratch});
+    const Scratch scratch = ScratchOf(set, s, mesh());
+    const std::vector<int32_t>& times = plan_.schedule.time;
+    const int32_t time = times[id.index()];
+    if (scratch.bytes > 0)
+      plan_.buffers.push_back({{time, time + 1}, static_cast<int64_t>(scratch.bytes)});
+    if (scratch.masked > 0) {
+      const int32_t last = times[LastWithSameRows(graph_, id).index()];
+      if (last > time + 1)
+        plan_.buffers.push_back({{time + 1, last}, static_cast<int64_t>(scratch.masked)});
     }
     if (in_.space == StrategySpace::kAlpa) {
       for (size_t r = 0; r < set.results.size(); ++r) {

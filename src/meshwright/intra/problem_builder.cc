@@ -450,15 +450,30 @@ class Builder {
       const solve::NodeId id = out_.node_of_op[i];
       if (!id.valid() || !in_.groups.is_leader(OpId(i))) continue;
       const PlanningNode& node = out_.nodes[id.index()];
-      if (node.kind != PlanningNode::Kind::kGroup || node.set->rule.scratch <= 0) continue;
-      if (graph_.ops[i].results.empty()) continue;
-      const Interval made = in_.intervals[graph_.ops[i].results[0].index()];
-      if (made.begin >= made.end) continue;
-      solve::Usage usage{.begin = made.begin, .end = made.begin + 1, .amount = {}};
-      for (int32_t s : node.allowed)
-        usage.amount.push_back(ScratchBytes(*node.set, s, in_.cost_model.mesh()));
-      out_.problem.nodes[id.index()].usages.push_back(std::move(usage));
+      if (node.kind != PlanningNode::Kind::kGroup || graph_.ops[i].results.empty()) continue;
+      const Rule& rule = node.set->rule;
+      const auto begin_of = [&](OpId op) {
+        return in_.intervals[graph_[op].results[0].index()].begin;
+      };
+      const int32_t begin = begin_of(OpId(i));
+      if (begin >= in_.intervals[graph_.ops[i].results[0].index()].end) continue;
+      if (rule.scratch > 0 || rule.masked > 0)
+        AddScratchUsage(id, {begin, begin + 1}, &Scratch::bytes);
+      if (rule.masked > 0)
+        AddScratchUsage(id, {begin + 1, begin_of(LastWithSameRows(graph_, OpId(i)))},
+                        &Scratch::masked);
     }
+  }
+
+  void AddScratchUsage(solve::NodeId id, const Interval& when, double Scratch::*bytes) {
+    if (when.begin >= when.end) return;
+    const PlanningNode& node = out_.nodes[id.index()];
+    solve::Usage usage{.begin = when.begin, .end = when.end, .amount = {}};
+    for (int32_t s : node.allowed) {
+      const Scratch scratch = ScratchOf(*node.set, s, in_.cost_model.mesh());
+      usage.amount.push_back(static_cast<int64_t>(scratch.*bytes));
+    }
+    out_.problem.nodes[id.index()].usages.push_back(std::move(usage));
   }
 
   const ProblemInputs& in_;

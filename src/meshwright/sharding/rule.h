@@ -105,6 +105,10 @@ struct Rule {
   double bytes = -1;
   // Memory that the whole operator needs while it runs, beside operands and results, in bytes.
   double scratch = 0;
+  // Bytes of one copy of operand 0 for each of its groups (factor 'g'), with rows of the others
+  // zero, and how many copies of it are made where a device has no kernels for products of groups.
+  double masked = 0;
+  int masked_copies = 0;
   bool supported = true;  // false: no rule is known; everything is kWhole and the user is warned
   friend bool operator==(const Rule&, const Rule&) = default;
 

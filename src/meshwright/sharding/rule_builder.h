@@ -70,6 +70,10 @@ class RuleBuilder {
   void ScaleFlops(double by) { rule_.flops *= by; }
   void Bytes(double bytes) { rule_.bytes = bytes; }
   void Scratch(double bytes) { rule_.scratch = bytes; }
+  void Masked(double bytes, int copies) {
+    rule_.masked = bytes;
+    rule_.masked_copies = copies;
+  }
   void Unsupported() { supported_ = false; }
 
   // The rule, its open dimensions filled with kWhole factors, factors labelled.

@@ -71,6 +71,35 @@ bool IsPointwise(const WindowDimension& window) {
          window.padding_high == 0 && window.base_dilation == 1;
 }
 
+// Nobody multiplies with the zeros between elements of an input that is dilated in the gradient of
+// a strided convolution. XLA knows it by its filter, which is reversed (conv_rewriter.cc), and
+// computes any other as it is written.
+bool IsGradientOfInputs(const RuleBuilder& builder) {
+  const Instruction& conv = builder.instruction();
+  if (std::any_of(conv.window.begin(), conv.window.end(),
+                  [](const WindowDimension& along) { return along.reversal; }))
+    return true;
+  const Graph& graph = builder.graph();
+  for (ValueId filter = builder.op().operands[1];;) {
+    const Op& op = graph[graph[filter].producer];
+    if (op.kind != OpKind::kInstruction) return false;
+    switch (op.instruction->opcode) {
+      case Opcode::kReverse:
+      case Opcode::kConstant:
+        return true;
+      case Opcode::kConvert:
+      case Opcode::kTranspose:
+      case Opcode::kReshape:
+      case Opcode::kBitcast:
+      case Opcode::kCopy:
+        filter = op.operands[0];
+        break;
+      default:
+        return false;
+    }
+  }
+}
+
 // The window covers the input exactly: the spatial dimension is contracted like a dot's.
 bool IsContraction(const WindowDimension& window, int64_t input, int64_t kernel, int64_t output) {
   return output == 1 && input == kernel && window.padding_low == 0 && window.padding_high == 0 &&
@@ -84,15 +113,22 @@ void Dot(RuleBuilder& builder) { DotFactors(builder, kNoDim, /*by_group=*/false)
 // A part of the rows, of what is contracted, or of the groups tells from its place, and from the
 // sizes of all groups, which rows go with which group. With a part of the groups a device leaves
 // the rows of others zero: results add up.
+//
+// Without kernels for groups XLA (ragged_dot_rewriter) multiplies densely: it copies the left
+// operand once for each group, and once more with its rows first where they are not contracted.
 void RaggedDot(RuleBuilder& builder) {
   const std::optional<int64_t> ragged = OnlyNumber(builder.instruction(), "lhs_ragged_dims");
   if (!ragged) return builder.Unsupported();
   const DotDimensions& dims = builder.instruction().dot;
   if (Contains(dims.lhs_batch, *ragged)) return Dot(builder);
-  if (Contains(dims.lhs_contracting, *ragged))
+  const auto rows = static_cast<double>(builder.operand(0).bytes());
+  if (Contains(dims.lhs_contracting, *ragged)) {
+    builder.Masked(rows * static_cast<double>(builder.ResultSize(0, 0)), 1);
     return DotFactors(builder, kNoDim, /*by_group=*/true);
+  }
   const std::optional<int64_t> group = OnlyNumber(builder.instruction(), "rhs_group_dims");
   if (!group) return builder.Unsupported();
+  builder.Masked(rows * static_cast<double>(builder.OperandSize(1, *group)), 2);
   DotFactors(builder, *group, /*by_group=*/false);
 }
 
@@ -123,13 +159,12 @@ void Convolution(RuleBuilder& builder) {
   builder.Add(FactorKind::kReduction, in_feature, {dims.input_feature, dims.kernel_input_feature},
               {}, SumOf(builder.result(0)), 'i');
   double flops = 2 * ElementCount(builder.result(0)) * static_cast<double>(in_feature);
+  const bool to_inputs = IsGradientOfInputs(builder);
   for (size_t s = 0; s < conv.window.size(); ++s) {
     int64_t input = dims.input_spatial[s], kernel = dims.kernel_spatial[s],
             output = dims.output_spatial[s];
-    // Nobody multiplies with the zeros between elements of an input that is dilated: gradients of
-    // strided convolutions.
-    flops *= static_cast<double>(builder.OperandSize(1, kernel)) /
-             static_cast<double>(std::max<int64_t>(1, conv.window[s].base_dilation));
+    flops *= static_cast<double>(builder.OperandSize(1, kernel));
+    if (to_inputs) flops /= static_cast<double>(std::max<int64_t>(1, conv.window[s].base_dilation));
     if (IsPointwise(conv.window[s])) {
       builder.Parallel({input}, {output});
     } else if (IsContraction(conv.window[s], builder.OperandSize(0, input),
