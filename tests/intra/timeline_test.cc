@@ -125,6 +125,32 @@ TEST_F(TimelineTest, SmallOnesThatDoNotWaitForEachOtherAreCombined) {
   EXPECT_DOUBLE_EQ(Seconds(), 3 + together + cost_model_.ComputeSeconds({.bytes = 4 * 2048}));
 }
 
+// A step is what its last operator or collective ends at, and what is added to it.
+TEST_F(TimelineTest, SaysWhenEverythingRuns) {
+  const double alone = cost_model_.CollectiveSeconds(CollectiveKind::kAllReduce, {0}, 1024);
+  Move("first", Find("second"), 5);
+  plan_.collectives.push_back(plan_.collectives[0]);
+  plan_.collectives[1].multiplicity = 0;  // never runs
+  Move("second", program_.graph.outputs[0], alone, 1024);
+  Move("aside", program_.graph.outputs[1], alone, 1024);
+  const Overlap overlap{.cost = 0.5, .step_seconds = 0.25};
+  const StepTimes times = TimesOfStep(program_.graph, cost_model_, overlap, plan_);
+  EXPECT_DOUBLE_EQ(times.op_start[Find("first").index()], 0);
+  EXPECT_DOUBLE_EQ(times.op_start[Find("aside").index()], 1);
+  EXPECT_DOUBLE_EQ(times.op_start[Find("second").index()], 6);
+  ASSERT_EQ(times.runs.size(), 2);
+  EXPECT_DOUBLE_EQ(times.runs[0].start, 1);
+  EXPECT_DOUBLE_EQ(times.runs[0].seconds, 5);
+  EXPECT_EQ(times.runs[0].collectives, std::vector<int32_t>{0});
+  EXPECT_DOUBLE_EQ(times.runs[1].start, 7);
+  EXPECT_EQ(times.runs[1].collectives, (std::vector<int32_t>{2, 3}));
+  EXPECT_DOUBLE_EQ(
+      times.runs[1].start + times.runs[1].seconds + times.contention_seconds + times.launch_seconds,
+      Seconds(overlap));
+  EXPECT_DOUBLE_EQ(times.contention_seconds, 0.5);  // `aside` hides a second
+  EXPECT_DOUBLE_EQ(times.launch_seconds, 0.25);
+}
+
 class TimelineOfALoop : public TimelineTest {
  protected:
   TimelineOfALoop() : TimelineTest(kLoop) {

@@ -76,8 +76,8 @@ double StepSimulation::Seconds(const std::vector<double>& kernels, const std::ve
   MakeCollectives(time, collectives);
   for (size_t i = graph_.ops.size(); i < tasks_.size(); ++i) busy += tasks_[i].seconds;
   const double end = Execute();
-  const double hidden = std::max(0.0, busy - end);
-  return end + overlap_.cost * hidden + overlap_.LaunchSeconds(graph_, cost_model_.mesh().cluster);
+  contention_seconds_ = overlap_.cost * std::max(0.0, busy - end);
+  return end + contention_seconds_ + overlap_.LaunchSeconds(graph_, cost_model_.mesh().cluster);
 }
 
 void StepSimulation::Before(int32_t first, int32_t second) {
@@ -257,33 +257,86 @@ std::vector<double> StepSimulation::HiddenShares() const {
   return shares;
 }
 
+StepTimes StepSimulation::Times() const {
+  StepTimes times;
+  times.contention_seconds = contention_seconds_;
+  times.launch_seconds = overlap_.LaunchSeconds(graph_, cost_model_.mesh().cluster);
+  for (size_t i = 0; i < graph_.ops.size(); ++i) times.op_start.push_back(tasks_[i].start);
+  std::vector<StepTimes::Run> runs(tasks_.size() - graph_.ops.size());
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const Task& task = tasks_[graph_.ops.size() + r];
+    runs[r].start = task.start;
+    runs[r].seconds = task.seconds;
+  }
+  for (size_t i = 0; i < task_of_.size(); ++i) {
+    runs[static_cast<size_t>(task_of_[i]) - graph_.ops.size()].collectives.push_back(
+        static_cast<int32_t>(i));
+  }
+  std::stable_sort(runs.begin(), runs.end(), [](const StepTimes::Run& a, const StepTimes::Run& b) {
+    return a.start < b.start;
+  });
+  times.runs = std::move(runs);
+  return times;
+}
+
 double CombinedCopySeconds(const CostModel& cost_model, CollectiveKind kind, int64_t bytes) {
   const int64_t moved = (kind == CollectiveKind::kAllReduce ? 4 : 2) * bytes;
   return cost_model.ComputeSeconds({.bytes = static_cast<double>(moved)});
 }
 
-double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
-                   const IntraPlan& plan) {
+namespace {
+
+StepRuns AllRuns(const Graph& graph, const IntraPlan& plan) {
   StepRuns runs;
   for (const Op& op : graph.ops) runs.ops.push_back(op.multiplicity);
   for (const PlannedCollective& c : plan.collectives) runs.collectives.push_back(c.multiplicity);
-  return StepSeconds(graph, cost_model, overlap, plan, runs);
+  return runs;
+}
+
+// A step of `plan`, ready to be simulated.
+struct StepWork {
+  StepWork(const Graph& graph, const IntraPlan& plan, const StepRuns& runs)
+      : kernels(graph.ops.size()) {
+    for (size_t i = 0; i < kernels.size(); ++i)
+      kernels[i] = plan.ops[i].compute_seconds * runs.ops[i];
+    for (size_t i = 0; i < plan.collectives.size(); ++i) {
+      const PlannedCollective& c = plan.collectives[i];
+      if (runs.collectives[i] <= 0) continue;
+      collectives.push_back(
+          {c.step, c.seconds, c.rearrange_seconds, runs.collectives[i], c.value, c.user});
+      position.push_back(static_cast<int32_t>(i));
+    }
+  }
+  std::vector<double> kernels;
+  std::vector<StepCollective> collectives;
+  std::vector<int32_t> position;  // of each of `collectives`: where it is in the plan's
+};
+
+}  // namespace
+
+double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
+                   const IntraPlan& plan) {
+  return StepSeconds(graph, cost_model, overlap, plan, AllRuns(graph, plan));
 }
 
 double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
                    const IntraPlan& plan, const StepRuns& runs) {
-  std::vector<double> kernels(graph.ops.size());
-  for (size_t i = 0; i < kernels.size(); ++i)
-    kernels[i] = plan.ops[i].compute_seconds * runs.ops[i];
-  std::vector<StepCollective> collectives;
-  for (size_t i = 0; i < plan.collectives.size(); ++i) {
-    const PlannedCollective& c = plan.collectives[i];
-    if (runs.collectives[i] <= 0) continue;
-    collectives.push_back(
-        {c.step, c.seconds, c.rearrange_seconds, runs.collectives[i], c.value, c.user});
-  }
+  const StepWork work(graph, plan, runs);
   return StepSimulation(graph, cost_model, overlap)
-      .Seconds(kernels, plan.schedule.time, collectives);
+      .Seconds(work.kernels, plan.schedule.time, work.collectives);
+}
+
+StepTimes TimesOfStep(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
+                      const IntraPlan& plan) {
+  const StepWork work(graph, plan, AllRuns(graph, plan));
+  StepSimulation simulation(graph, cost_model, overlap);
+  simulation.Seconds(work.kernels, plan.schedule.time, work.collectives);
+  StepTimes times = simulation.Times();
+  for (StepTimes::Run& run : times.runs) {
+    for (int32_t& collective : run.collectives)
+      collective = work.position[static_cast<size_t>(collective)];
+  }
+  return times;
 }
 
 }  // namespace meshwright

@@ -25,6 +25,20 @@ std::vector<OpId> LoopExits(const Graph& graph);
 // invalid where nothing reads that.
 OpId WaitsForMove(const Graph& graph, const std::vector<OpId>& exits, ValueId value, OpId user);
 
+// When the operators and collectives of a step run, from its start. The step takes what its last
+// one ends at, `contention_seconds` and `launch_seconds`.
+struct StepTimes {
+  // Collectives that run as one: combined ones, else one.
+  struct Run {
+    double start = 0, seconds = 0;
+    std::vector<int32_t> collectives;  // positions in IntraPlan::collectives, ascending
+  };
+  std::vector<double> op_start;   // by OpId
+  std::vector<Run> runs;          // as they start
+  double contention_seconds = 0;  // what hidden collectives take from kernels, Overlap::cost
+  double launch_seconds = 0;      // Overlap::LaunchSeconds
+};
+
 // A collective that a step runs.
 struct StepCollective {
   CollectiveStep step;
@@ -52,6 +66,9 @@ class StepSimulation {
   // Of the last step: the share of each collective's time, rearranging included, during which a
   // kernel ran as well.
   std::vector<double> HiddenShares() const;
+
+  // Of the last step; runs name collectives by their positions in what Seconds was given.
+  StepTimes Times() const;
 
  private:
   struct Combined;
@@ -86,6 +103,7 @@ class StepSimulation {
   std::vector<bool> moved_;
   std::vector<int32_t> task_of_;                    // by collective
   std::vector<std::pair<double, double>> running_;  // when kernels ran
+  double contention_seconds_ = 0;
 };
 
 // Seconds of one step of `plan`, from its schedule, ops and collectives.
@@ -94,6 +112,9 @@ double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overla
 // The same of what `runs` says instead of all that the step has.
 double StepSeconds(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
                    const IntraPlan& plan, const StepRuns& runs);
+// When everything of that step runs.
+StepTimes TimesOfStep(const Graph& graph, const CostModel& cost_model, const Overlap& overlap,
+                      const IntraPlan& plan);
 
 // What the combiner joins collectives of one kind up to.
 // xla_gpu_all_reduce_combine_threshold_bytes and its like for all-gather and reduce-scatter.

@@ -286,6 +286,18 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/memory_timeline/inputs", {1}, "$.memory_timeline: its lists are not equally long"},
       {"/memory_timeline/seconds/0", -1,
        "$.memory_timeline.seconds[0]: found -1, expected a number from 0 to"},
+      {"/step_timeline/start",
+       {0},
+       "$.step_timeline.start: found 1, expected a time for each of the 2 instructions"},
+      {"/step_timeline/collectives/0/positions",
+       {0, 0},
+       "$.step_timeline.collectives[0]: its lists are not equally long"},
+      {"/step_timeline/collectives/0/instructions/0", 7,
+       "$.step_timeline.collectives[0].instructions[0]: found 7, but the instructions are numbered "
+       "from 0 to 1"},
+      {"/step_timeline/collectives/0/positions/0", 1,
+       "$.step_timeline.collectives[0].positions[0]: found 1, but the collectives of the "
+       "instruction are numbered from 0 to 0"},
       {"/stages/1/parameter_names", OrderedJson::array(),
        "$.stages[1].parameter_names: found 0 names, expected "},
       {"/stages/0/output_names", {"a"}, "$.stages[0].output_names: found 1 name, expected 0"},
@@ -329,11 +341,11 @@ TEST(PlanJsonErrors, EveryKeyIsRequired) {
       SCOPED_TRACE(pointer);
       const OrderedJson::json_pointer p(pointer);
       static const std::set<std::string> kOptional = {
-          "other_types",    "operand_results", "op_name",      "source",      "layer",
-          "phase",          "batch_dimension", "at_peak",      "other_specs", "operand_specs",
-          "computed_specs", "operand_paths",   "result_paths", "shared_spec", "pending_axes",
-          "reduced_axes",   "value",           "database",     "segments",    "profile",
-          "micro_batch_rng"};
+          "other_types",     "operand_results", "op_name",      "source",      "layer",
+          "phase",           "batch_dimension", "at_peak",      "other_specs", "operand_specs",
+          "computed_specs",  "operand_paths",   "result_paths", "shared_spec", "pending_axes",
+          "reduced_axes",    "value",           "database",     "segments",    "profile",
+          "micro_batch_rng", "step_timeline"};
       // A transfer's phase is required.
       if (kOptional.contains(p.back()) && pointer.find("cross_stage") == std::string::npos)
         continue;

@@ -82,6 +82,7 @@ inline Plan SamplePlan() {
   plan.program.instructions = {dot, sort};
   plan.program.memory_timeline = {
       2, {{0, 1, 0, {1, 2, 3, 4, 5, 6}}, {1, 0, 0.25, {6, 5, 4, 3, 2, 1}}}};
+  plan.program.step_timeline = {0.125, 0.0625, {0.25, 0}, {{0, 0.25, {0}, {0}}}};
   plan.options.database = "p.sqlite";
   plan.segments = {
       {std::string(64, 'b'), 3, "[x] > m=x > [_]", PlanBasis::kMeasured, 0.01, 0.001, 12, 0.02,

@@ -159,6 +159,31 @@ absl::Status CheckInstruction(const ProgramPart& program, size_t i, const std::s
   return absl::OkStatus();
 }
 
+absl::Status CheckStepTimeline(const ProgramPart& program, const std::string& path) {
+  if (!program.step_timeline.has_value()) return absl::OkStatus();
+  const PlanStepTimeline& timeline = *program.step_timeline;
+  if (timeline.start.size() != program.instructions.size()) {
+    return JsonErrorAt(StrCat(path, ".start"), "found ", timeline.start.size(),
+                       ", expected a time for each of the ", program.instructions.size(),
+                       " instructions");
+  }
+  for (size_t r = 0; r < timeline.collectives.size(); ++r) {
+    const PlanCollectiveRun& run = timeline.collectives[r];
+    const std::string at = StrCat(path, ".collectives[", r, "]");
+    if (run.instructions.size() != run.positions.size())
+      return JsonErrorAt(at, "its lists are not equally long");
+    for (size_t i = 0; i < run.instructions.size(); ++i) {
+      MW_RETURN_IF_ERROR(CheckPosition(run.instructions[i], program.instructions.size(),
+                                       "instructions", StrCat(at, ".instructions[", i, "]")));
+      MW_RETURN_IF_ERROR(CheckPosition(
+          run.positions[i],
+          program.instructions[static_cast<size_t>(run.instructions[i])].collective.size(),
+          "collectives of the instruction", StrCat(at, ".positions[", i, "]")));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckReferences(const ProgramPart& program, const std::string& path) {
   for (const auto& [key, tensors] :
        {std::pair{".parameters[", &program.parameters}, std::pair{".outputs[", &program.outputs}}) {
@@ -169,6 +194,7 @@ absl::Status CheckReferences(const ProgramPart& program, const std::string& path
   }
   for (size_t i = 0; i < program.instructions.size(); ++i)
     MW_RETURN_IF_ERROR(CheckInstruction(program, i, path));
+  MW_RETURN_IF_ERROR(CheckStepTimeline(program, StrCat(path, ".step_timeline")));
   if (!program.memory_timeline.has_value()) return absl::OkStatus();
   const std::vector<PlanMemoryPoint>& points = program.memory_timeline->points;
   for (size_t i = 0; i < points.size(); ++i) {

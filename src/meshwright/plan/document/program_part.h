@@ -173,6 +173,26 @@ struct PlanMemoryTimeline {
   friend bool operator==(const PlanMemoryTimeline&, const PlanMemoryTimeline&) = default;
 };
 
+// Collectives that run as one in a step.
+struct PlanCollectiveRun {
+  double start = 0, seconds = 0;  // with the kernels that rearrange its buffers
+  // Of each: the instruction that has it, and its position in that one's list.
+  std::vector<int64_t> instructions, positions;
+
+  MESHWRIGHT_MEMBERS(PlanCollectiveRun, start, seconds, instructions, positions)
+};
+
+// When a step's instructions and collectives run, with collectives overlapped. The step ends
+// `contention_seconds` and `launch_seconds` after the last of them.
+struct PlanStepTimeline {
+  double contention_seconds = 0;  // what hidden collectives take from kernels
+  double launch_seconds = 0;
+  std::vector<double> start;                   // by instruction; each runs for its `seconds`
+  std::vector<PlanCollectiveRun> collectives;  // ascending by start
+
+  MESHWRIGHT_MEMBERS(PlanStepTimeline, contention_seconds, launch_seconds, start, collectives)
+};
+
 // How a program lies on one mesh, and what it runs there.
 struct ProgramPart {
   std::vector<PlanCollective> collectives;
@@ -180,6 +200,8 @@ struct ProgramPart {
   std::vector<std::string> op_names, source_files;  // each once, see PlanInstruction
   std::vector<PlanInstruction> instructions;
   std::optional<PlanMemoryTimeline> memory_timeline;
+  // Plans without a pipeline whose cost model has overlap.
+  std::optional<PlanStepTimeline> step_timeline;
   bool empty() const { return *this == ProgramPart(); }
   friend bool operator==(const ProgramPart&, const ProgramPart&) = default;
 
@@ -195,6 +217,7 @@ struct ProgramPart {
     visit("source_files", self.source_files);
     visit("instructions", self.instructions);
     visit("memory_timeline", self.memory_timeline);
+    visit("step_timeline", self.step_timeline, kMayBeAbsent);
   }
 };
 

@@ -22,6 +22,7 @@
 #include "meshwright/plan/annotate/annotate_stablehlo.h"
 #include "meshwright/plan/make/build_plan.h"
 #include "meshwright/plan/make/idle_devices.h"
+#include "meshwright/plan/make/step_timeline.h"
 
 namespace meshwright {
 namespace {
@@ -360,6 +361,8 @@ absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, Pla
   // Outputs that a fix keeps apart from their parameters replace them all the same.
   MW_ASSIGN_OR_RETURN(Plan plan, BuildPlan(task.program.graph, mesh, intra, intra.tied,
                                            FindRoles(task.program.graph, tied)));
+  plan.program.step_timeline =
+      StepTimelineOf(task.program.graph, *task.cost_model->make(mesh), intra);
   plan.inputs = std::move(task.inputs);
   plan.options = ToPlanOptions(request, *task.cost_model);
   if (auto warning = CalibrationWarning(*task.cost_model, task.cluster))
