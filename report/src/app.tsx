@@ -1,9 +1,10 @@
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Address, addressText, isThere, readAddress } from "./address";
 import { type ArrayReference, SharedContext } from "./context";
 import { planNames, type Plan, type Report } from "./data";
 import { Nothing } from "./parts/basic";
+import { SearchBox } from "./parts/search_box";
 import { shortened } from "./text";
 import { allViews, type View } from "./views";
 
@@ -12,6 +13,9 @@ type Theme = "light" | "dark";
 function preferredTheme(): Theme {
   return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
+
+/** Of the page itself: links that are nothing but "#..." pass for ones that skip to a part of it. */
+const ownAddress = (): string => window.location.href.split("#")[0];
 
 const initialAddress = (): Address => readAddress(window.location.hash);
 
@@ -91,7 +95,8 @@ export function App({ report }: { report: Report }) {
     window.addEventListener("hashchange", listen);
     return () => window.removeEventListener("hashchange", listen);
   }, []);
-  useEffect(() => {
+  // Before views draw: canvases take the colours of the moment.
+  useLayoutEffect(() => {
     document.documentElement.dataset.theme = theme;
   }, [theme]);
 
@@ -148,7 +153,7 @@ export function App({ report }: { report: Report }) {
           <Navigation
             views={views.filter((view) => !empty(view) || view === current)}
             current={current}
-            to={(view) => addressText({ ...address, view })}
+            to={(view) => ownAddress() + addressText({ ...address, view })}
           />
           <div class="foot">
             <button type="button" id="theme" onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>
@@ -158,8 +163,8 @@ export function App({ report }: { report: Report }) {
           </div>
         </header>
         <main class="main" id="main">
-          {names.length > 1 && !current.ofAll && (
-            <div class="bar">
+          <div class="bar">
+            {names.length > 1 && !current.ofAll && (
               <label>
                 Plan
                 <select
@@ -176,8 +181,14 @@ export function App({ report }: { report: Report }) {
                   ))}
                 </select>
               </label>
-            </div>
-          )}
+            )}
+            <SearchBox
+              report={report}
+              plan={number}
+              views={views.filter((view) => !empty(view))}
+              onGo={(hit) => change({ view: hit.view, plan: hit.plan, chosen: hit.array }, true)}
+            />
+          </div>
           <h1 tabIndex={-1} ref={heading}>
             {current.title}
           </h1>

@@ -83,6 +83,8 @@ export interface SegmentNode {
   segment: number;
   /** A number for each repetition; -1 where there is no layer. */
   layers: number[];
+  /** What users call the layers: "layers 0-23"; empty where there is none. */
+  text: string;
   /** Nodes of one block repeat together: A B A B. */
   block: number;
 }
@@ -115,6 +117,19 @@ export interface CausedCollectives {
   places: number;
   /** The first operator that causes it. */
   instruction: number;
+}
+
+/** When a step's operators and collectives run, in ten-millionths of `end`, which is in seconds. */
+export interface Step {
+  /** Of the last operator or collective; the step ends `contention` and `launch` later. */
+  end: number;
+  /** What hidden collectives take from kernels. */
+  contention: number;
+  launch: number;
+  /** By instruction. */
+  start: number[];
+  /** Collectives that run as one: indices of `moves`. */
+  runs: { start: number[]; end: number[]; moves: number[][] };
 }
 
 export interface MemoryPoint {
@@ -150,12 +165,16 @@ export interface Program {
   segments: Segment[];
   nodes: SegmentNode[];
   edges: SegmentEdge[];
+  /** What users call each layer that an operator is of. */
+  layer_names: [layer: number, name: string][];
+  /** null: of a stage, or under a cost model without overlap. */
+  step: Step | null;
   memory: MemoryPoint[];
 }
 
 export interface Stage {
-  first_layer: number;
-  end_layer: number;
+  /** What users call its layers; may be empty. */
+  layers: string;
   device: string;
   budget: number | null;
   devices: number[];
@@ -437,6 +456,22 @@ export function runsOf<T>(list: readonly T[], key: (one: T) => string): { first:
 
 export function deviceCount(plan: Plan): number {
   return sum(plan.cluster.parts.map((part) => part.nodes * part.per_node));
+}
+
+/** "layer 3", "before layer 0"; empty: it is of none. */
+export function layerName(program: Program, layer: number): string {
+  return program.layer_names.find(([number]) => number === layer)?.[1] ?? "";
+}
+
+/** The node that a device is in, counted over the whole cluster. */
+export function nodeOf(plan: Plan, device: number): number {
+  let nodes = 0;
+  for (const part of plan.cluster.parts) {
+    if (device < part.nodes * part.per_node) return nodes + Math.floor(device / part.per_node);
+    device -= part.nodes * part.per_node;
+    nodes += part.nodes;
+  }
+  return nodes;
 }
 
 /** Sweeps by themselves, and those that plans have. */

@@ -11,6 +11,8 @@ export interface GanttRow {
   label(i: number): string;
   /** A sentence about it. */
   describe(i: number): string;
+  /** Drawn paler where it is 1. */
+  pale?: Uint8Array;
 }
 
 export interface Span {

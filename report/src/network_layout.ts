@@ -2,7 +2,6 @@
 // backward pass runs up beside the forward pass, and updates stand beside both.
 
 import type { Program } from "./data";
-import { rangesText } from "./format";
 
 export const box = { width: 236, height: 84, gapX: 100, gapY: 46 };
 const left = 50; // for what passes nodes of the first column
@@ -68,10 +67,4 @@ export function layoutOf(program: Program): Layout {
     width: Math.max(1, columns.length) * (box.width + box.gapX) - box.gapX + left + 14,
     height: (1 + Math.max(0, ...row)) * (box.height + box.gapY) + top,
   };
-}
-
-export function layersText(layers: readonly number[]): string {
-  const known = layers.filter((layer) => layer >= 0).sort((a, b) => a - b);
-  if (known.length === 0) return "";
-  return `${known.length === 1 ? "layer" : "layers"} ${rangesText(known)}`;
 }

@@ -52,6 +52,8 @@ export function spectrum(i: number, count: number): string {
   return count <= 8 ? series(i) : `oklch(var(${i % 2 === 0 ? "--even" : "--odd"}) 0.13 ${((360 * i) / count).toFixed(1)})`;
 }
 export const computeColour = series(0);
+export const launchColour = series(5);
+export const contentionColour = series(7);
 export const communicationColour = series(3);
 
 const kinds = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute"];

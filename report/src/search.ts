@@ -30,6 +30,17 @@ function patternOf(wanted: string): ((text: string) => boolean) | null {
   return (text) => text.split("\n").some(fits);
 }
 
+/**
+ * Tells which of `texts` are found: those with the query in a line of theirs. A pattern must fit the
+ * whole of a line, and a part where that finds nothing. Case does not matter: `texts` are in lower case.
+ */
+export function matcherOf(query: string, texts: readonly string[]): (text: string) => boolean {
+  const wanted = query.trim().toLowerCase();
+  const whole = patternOf(wanted);
+  if (whole === null) return (text) => text.includes(wanted);
+  return texts.some(whole) ? whole : patternOf(`*${wanted}*`)!;
+}
+
 /** What the parameters of a program are called in the stages that are equal to the one that lists them. */
 export function aliasesOf(plan: Plan, program: number): string[][] {
   const own = plan.stages.filter((stage) => stage.program === program && stage.parameter_names.length > 0);
@@ -59,17 +70,12 @@ export class Index {
     }
   }
 
-  /**
-   * Those with the query in a name; a pattern must fit the whole of one, and a part where that finds
-   * nothing. Case does not matter.
-   */
-  search(query: string): ArrayReference[] {
-    const wanted = query.trim().toLowerCase();
-    const found = (fits: (text: string) => boolean) => this.references.filter((_, i) => fits(this.texts[i]));
-    const fits = patternOf(wanted);
-    if (fits === null) return found((text) => text.includes(wanted));
-    const whole = found(fits);
-    return whole.length > 0 ? whole : found(patternOf(`*${wanted}*`)!);
+  /** Those that `matcherOf` finds, the first `most`. */
+  search(query: string, most = Infinity): ArrayReference[] {
+    const fits = matcherOf(query, this.texts);
+    const found: ArrayReference[] = [];
+    for (let i = 0; i < this.texts.length && found.length < most; i += 1) if (fits(this.texts[i])) found.push(this.references[i]);
+    return found;
   }
 }
 

@@ -1,6 +1,9 @@
 // The time of a program's step by what takes it.
 
 import { phases, type Plan, type Program, sum } from "./data";
+import { communicationColour, computeColour, contentionColour, launchColour, waitingColour } from "./palette";
+import type { Part } from "./parts/basic";
+import type { StepParts } from "./step_lanes";
 
 /** What each group of devices does in a step: forward and backward of all micro-batches, the update once. */
 export function stageTimes(plan: Plan): [forward: number, backward: number, update: number][] {
@@ -13,6 +16,18 @@ export function stageTimes(plan: Plan): [forward: number, backward: number, upda
       sum(own.map((stage) => stage.update)),
     ];
   });
+}
+
+/** What a step consists of, in the words and colours of all pages. */
+export function stepParts(plan: Plan, parts: StepParts): Part[] {
+  return [
+    { name: "computation", value: parts.computation, colour: computeColour },
+    { name: "exposed communication", value: parts.exposed, colour: communicationColour },
+    { name: "idle", value: parts.idle, colour: waitingColour },
+    { name: "contention of hidden communication", value: parts.contention, colour: contentionColour },
+    { name: "launch overhead", value: parts.launch, colour: launchColour },
+    { name: plan.profile ? "measured beyond the cost model" : "other", value: parts.rest, colour: waitingColour },
+  ].filter((part) => part.value > 0);
 }
 
 export interface OpcodeTime {

@@ -36,7 +36,7 @@ export function reportOfAllKinds(folder: Folder): string {
     meshwright("plan", "gpt3-1.3b", "--global-batch", "64", "--seq", "2048", "-o", folder.file(name), ...options);
     return folder.file(name);
   };
-  const program = folder.plan("program.json", "hlo/tiny_gpt.train.hlo.txt.gz", "--cluster", "8xh100-sxm", "--mesh", "x=2,y=4");
+  const program = folder.plan("program.json", "hlo/gpt_tensor.train.hlo.txt.gz", "--cluster", "2x4xh100-sxm", "--mesh", "x=2,y=4");
   return folder.report(
     "kinds.html",
     program,

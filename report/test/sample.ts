@@ -45,7 +45,7 @@ export function sampleProgram(layers: number, perLayer: number): Program {
   }
   for (let l = 0; l < layers; l += 1) add(`update.${l}`, 2, [weights[l], last], l, 3, 2);
   const all = Array.from({ length: layers }, (_, l) => l);
-  const node = (segment: number, list: number[]): SegmentNode => ({ segment, layers: list, block: segment });
+  const node = (segment: number, list: number[]): SegmentNode => ({ segment, layers: list, text: `layers 0-${layers - 1}`, block: segment });
   const segment = (phase: number, label: string): Segment => ({
     label, phase, rounds: 1, operators: phase === 3 ? 1 : perLayer, seconds: 2e-3, communication_seconds: phase === 3 ? 0 : 1e-3,
     collectives: phase === 3 ? [] : [{ kind: "all-reduce", axes: ["y"], count: 1, bytes: 1 << 20, seconds: 1e-3 }],
@@ -71,6 +71,8 @@ export function sampleProgram(layers: number, perLayer: number): Program {
     segments: [segment(1, "forward layer"), segment(2, "backward layer"), segment(3, "update layer")],
     nodes: [node(0, all), node(1, [...all].reverse()), node(2, all)],
     edges: [{ from: 0, to: 1, values: 1, collectives: [] }, { from: 1, to: 2, values: layers, collectives: [] }],
+    layer_names: all.map((l) => [l, `layer ${l}`]),
+    step: null,
     memory: [],
   };
 }
@@ -78,7 +80,7 @@ export function sampleProgram(layers: number, perLayer: number): Program {
 /** Two stages of one program, as GPipe runs `microBatches`. */
 export function samplePipeline(microBatches: number): Plan {
   const stage = (s: number) => ({
-    first_layer: s, end_layer: s + 1, device: "d", budget: 1 << 30, devices: [4 * s, 4 * s + 1, 4 * s + 2, 4 * s + 3], program: 0, parameter_names: [],
+    layers: `layer ${s}`, device: "d", budget: 1 << 30, devices: [4 * s, 4 * s + 1, 4 * s + 2, 4 * s + 3], program: 0, parameter_names: [],
     recompute: false, forward: 1, backward: 2, weight_gradient: 0, update: 0.5, fixed: 1000, in_flight: 10 * (s + 1),
     peak: 0, peak_of_group: 0, max_in_flight: microBatches, memory: [0, 0, 0, 0, 0, 0],
   });

@@ -14,6 +14,7 @@
 namespace meshwright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Labels of weights with these names in these layers of the plan.
@@ -41,6 +42,11 @@ TEST(LayerLabels, AreTheNumbersOfNames) {
   EXPECT_EQ(labels.Text({1, 2, 3}), "layers 0-2");
   EXPECT_EQ(labels.Text({0, 1}), "before layer 0, layer 0");
   EXPECT_EQ(labels.Text({3, 4}), "layer 2, after layer 2");
+  EXPECT_EQ(labels.Text(0, 4), "before layer 0, layers 0-2, after layer 2");
+  EXPECT_EQ(labels.Text(2, 3), "layers 1-2");
+  EXPECT_EQ(labels.Text(0, int64_t{1} << 62), labels.Text(0, 4));  // as a file may have it
+  EXPECT_EQ(labels.Text(9, int64_t{1} << 62), "after layer 2");
+  EXPECT_THAT(labels.Words({0, 1, 2, 3, 4}), ElementsAre("before", "0", "1", "2", "after"));
 }
 
 // A mixture of experts in every other layer repeats two at a time.
@@ -49,6 +55,7 @@ TEST(LayerLabels, SeveralOfTheUsersToOneOfThePlan) {
       LabelsOf({{"h.0.w", 0}, {"h.1.w", 0}, {"h.2.w", 1}, {"h.3.w", 1}, {"h.4.w", 2}});
   EXPECT_EQ(labels.Text({0, 1}), "layers 0-3");
   EXPECT_EQ(labels.Text({2}), "layer 4");
+  EXPECT_THAT(labels.Words({1, 2}), ElementsAre("2", "3", "4"));
 }
 
 TEST(LayerLabels, NumbersThatDoNotCountThePlansLayersAreNotTaken) {

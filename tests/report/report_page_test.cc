@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -12,9 +13,11 @@
 #include "meshwright/base/csv.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/plan/document/plan_json.h"
+#include "meshwright/plan/make/plan_program.h"
 #include "meshwright/report/csv_tables.h"
 #include "meshwright/report/headline.h"
 #include "tests/plan/document/sample_plan.h"
+#include "tests/testing/data.h"
 #include "tests/testing/exhaustive.h"
 
 namespace meshwright {
@@ -85,6 +88,11 @@ TEST(ReportData, HoldsEveryDocument) {
   EXPECT_EQ(program["instructions"]["source"], PageJson({0, -1}));
   EXPECT_EQ(program["moves"][0]["value"], -1);  // "w" is no instruction
   EXPECT_EQ(program["memory"].size(), 2);
+  // dot.1 runs from 0.25 to 0.75 s, sort.1 takes no time, and the collective is done at 0.25 s.
+  EXPECT_EQ(program["step"]["end"], 0.75);
+  EXPECT_EQ(program["step"]["start"], PageJson({3333333, 0}));
+  EXPECT_EQ(program["step"]["runs"],
+            PageJson({{"start", {0}}, {"end", {3333333}}, {"moves", {{0}}}}));
   const PageJson& pipeline = data["plans"][1];
   EXPECT_EQ(pipeline["programs"].size(), 1);
   EXPECT_EQ(pipeline["stages"][1]["program"], 0);
@@ -341,6 +349,37 @@ TEST(CsvTables, HaveTheColumnsOfTheirHeader) {
                                  "parameters.csv", "plans.csv", "profiled_segments.csv",
                                  "segments.csv", "sensitivity.csv", "stages.csv", "step_parts.csv",
                                  "sweep.csv", "timeline.csv", "transfers.csv"));
+}
+
+// As the program's names number them, in the page and in the tables alike.
+TEST(ReportData, LayersAreNumberedAsUsersDo) {
+  ProgramRequest request;
+  request.program = HloData("tiny_gpt.train.hlo.txt.gz");
+  request.cluster = "2xh100-sxm";
+  request.cost_model = "roofline";
+  request.completion = Completion::kPropagate;
+  request.fixes = {{"state[*]['layer*']['w1']", "[_,x]", ""}};
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ReportDocuments documents;
+  documents.plans = {{"p.json", planned->plan}};
+  const PageJson page = PageJson::parse(ReportData(documents));
+  const PageJson& program = page["plans"][0]["programs"][0];
+  std::set<std::string> texts;
+  for (const PageJson& node : program["nodes"]) texts.insert(node["text"]);
+  EXPECT_THAT(texts, ElementsAre("", "after layer 1", "before layer 0", "layers 0-1"));
+  EXPECT_EQ(
+      program["layer_names"],
+      PageJson({{0, "before layer 0"}, {1, "layer 0"}, {2, "layer 1"}, {3, "after layer 1"}}));
+  std::set<std::string> cells;
+  for (const CsvFile& file : CsvTables(documents)) {
+    const auto table = ParseCsv(file.contents, file.name);
+    const auto column = std::find(table->header.begin(), table->header.end(), "layers");
+    if (file.name != "segments.csv") continue;
+    for (const CsvRow& row : table->rows)
+      cells.insert(row.fields[static_cast<size_t>(column - table->header.begin())]);
+  }
+  EXPECT_THAT(cells, ElementsAre("", "0 1", "1 0", "after", "before"));
 }
 
 TEST(CsvTables, QuoteWhatNeedsIt) {

@@ -12,6 +12,8 @@ import { useWidth } from "./basic";
 const rowHeight = 26;
 const top = 24;
 const left = 112;
+/** How much of their colour pale boxes keep. */
+export const paleShare = 0.4;
 
 interface Pick {
   row: number;
@@ -68,12 +70,15 @@ function paint(
       const a = Math.max(at(row.start[i]), left - 2);
       const b = Math.min(at(row.end[i]), width + 2);
       const gap = b - a > 4 ? 1 : 0;
+      const pale = row.pale?.[i] === 1;
       context.fillStyle = fills[row.colour[i]];
+      context.globalAlpha = pale ? paleShare : 1;
       context.fillRect(a, y + 2, Math.max(0.8, b - a - gap), rowHeight - 4);
+      context.globalAlpha = 1;
       if (b - a > 26) {
         const label = row.label(i);
         if (label && context.measureText(label).width < b - a - 6) {
-          context.fillStyle = inkOn(fills[row.colour[i]]);
+          context.fillStyle = pale ? ink : inkOn(fills[row.colour[i]]);
           context.textAlign = "center";
           context.fillText(label, (a + b) / 2, y + rowHeight / 2);
         }
@@ -97,6 +102,7 @@ export function Gantt({
   colours,
   seconds,
   text = secondsText,
+  onPick,
 }: {
   label: string;
   rows: GanttRow[];
@@ -104,13 +110,15 @@ export function Gantt({
   /** Length of the whole. */
   seconds: number;
   text?: (seconds: number) => string;
+  /** A box was picked. */
+  onPick?(row: number, box: number): void;
 }) {
   const [box, width] = useWidth<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const whole = { from: 0, to: seconds || 1 };
   const [span, setSpan] = useState<Span>(whole);
   const [pick, setPick] = useState<Pick | null>(null);
-  const [hover, setHover] = useState<Pick | null>(null);
+  const [hover, setHover] = useState<(Pick & { x: number; y: number }) | null>(null);
   const drag = useRef<{ x: number; span: Span; moved: boolean } | null>(null);
   const { theme } = useShared();
   const least = whole.to * 1e-6;
@@ -147,6 +155,7 @@ export function Gantt({
   const choose = (next: Pick | null) => {
     setPick(next);
     if (!next) return;
+    onPick?.(next.row, next.box);
     const row = rows[next.row];
     const [a, b] = [row.start[next.box], row.end[next.box]];
     if (b < span.from || a > span.to) {
@@ -213,6 +222,7 @@ export function Gantt({
         </span>
         <span class="soft">Keys: + − zoom, ← → move, n p next and previous, ↑ ↓ rows, 0 all</span>
       </div>
+      <div class="around">
       <div ref={box} class="scroll" style={{ maxHeight: "70vh" }}>
         <canvas
           ref={canvas}
@@ -229,7 +239,12 @@ export function Gantt({
           }}
           onPointerMove={(event) => {
             const start = drag.current;
-            if (!start) return setHover(boxAt(event));
+            if (!start) {
+              const under = boxAt(event);
+              const area = box.current!.parentElement!.getBoundingClientRect();
+              return setHover(under && { ...under, x: event.clientX - area.left, y: event.clientY - area.top });
+            }
+            setHover(null);
             const by = ((start.x - event.clientX) / (width - left)) * (start.span.to - start.span.from);
             start.moved ||= Math.abs(start.x - event.clientX) > 3;
             if (start.moved) setSpan(within({ from: start.span.from + by, to: start.span.to + by }, whole));
@@ -241,9 +256,12 @@ export function Gantt({
           onPointerLeave={() => setHover(null)}
         />
       </div>
-      <p class="status text soft" aria-hidden="true">
-        {hover && rows[hover.row]?.start[hover.box] !== undefined ? visible(rows[hover.row].describe(hover.box)) : ""}
-      </p>
+        {hover && rows[hover.row]?.start[hover.box] !== undefined && (
+          <div class="tip text" aria-hidden="true" style={{ top: `${hover.y + 18}px`, ...(hover.x > width / 2 ? { right: `${Math.max(0, width - hover.x)}px` } : { left: `${hover.x + 12}px` }) }}>
+            {visible(rows[hover.row].describe(hover.box))}
+          </div>
+        )}
+      </div>
       <p class="status text" id="picked" role="status">
         {pick && picked ? visible(rows[pick.row].describe(pick.box)) : "Click a box, or press n, to see what it is."}
       </p>

@@ -81,6 +81,10 @@ export function TilePicture({
             <svg
               width={columns * wide + 2}
               height={rows * size + 2}
+              // Parts that are wide enough give way to a narrow window.
+              viewBox={`0 0 ${columns * wide + 2} ${rows * size + 2}`}
+              preserveAspectRatio="none"
+              style={{ maxWidth: columns <= 24 ? "100%" : "none" }}
               class="pick"
               role="img"
               aria-label={`${name}: ${plural(count, "part")}`}

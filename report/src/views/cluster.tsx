@@ -260,7 +260,7 @@ function Stages({ plan }: { plan: Plan }) {
       columns={[
         { title: "stage", cell: ({ number }) => number },
         ...(over ? [{ title: "nodes of", cell: ({ number }: { number: number }) => <Name text={over.groups[over.stage_groups[number]].name} /> }] : []),
-        { title: "layers", cell: ({ stage }) => (stage.end_layer - stage.first_layer === 1 ? stage.first_layer : `${stage.first_layer}-${stage.end_layer - 1}`) },
+        { title: "layers", cell: ({ stage }) => stage.layers.replaceAll(/\blayers? /g, "") },
         { title: "devices", cell: ({ stage }) => <><span class="together">{rangesText([...stage.devices].sort((a, b) => a - b))}</span> <Name class="soft" text={stage.device} /></> },
         { title: "mesh", cell: ({ stage }) => <bdi class="together">{shortened(meshText(stage.mesh), 40)}</bdi> },
         ...(plan.programs.length > 0 ? [{ title: "used for", cell: ({ stage }: { stage: Stage }) => usesOf(plan.programs[stage.program]) }] : []),

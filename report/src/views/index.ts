@@ -58,7 +58,7 @@ const views: View[] = [
     title: "Timeline",
     ofAll: false,
     Show: Timeline,
-    missing: ofPlan((plan) => (plan.timeline ? null : withoutProgram(plan, "operators to follow in time; Time says what a step consists of"))),
+    missing: ofPlan((plan) => (plan.timeline || plan.transformer ? null : withoutProgram(plan, "operators to follow in time"))),
   },
   { id: "time", title: "Time", ofAll: false, Show: Time, missing: always },
   {

@@ -84,6 +84,18 @@ function one(verification: Verification, plans: readonly Plan[]) {
   );
 }
 
+/** "[x] > m=x > -" in words: how values enter a segment, how its blocks run, how they leave. */
+export function choiceText(choice: string): string {
+  const parts = /^(.*?) > (.*?) ?> (.*)$/.exec(choice);
+  if (!parts) return choice;
+  const [, enters, runs, leaves] = parts;
+  return [
+    enters === "-" ? "nothing enters" : `enters as ${enters}`,
+    ...(runs === "" ? [] : [`runs ${runs === "-" ? "replicated" : runs}`]),
+    leaves === "-" ? "nothing leaves" : `leaves as ${leaves}`,
+  ].join(", ");
+}
+
 /** What a plan with a profile database rests on. */
 function Profiled({ plan, profile }: { plan: Plan; profile: Profile }) {
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
@@ -112,7 +124,7 @@ function Profiled({ plan, profile }: { plan: Plan; profile: Profile }) {
         columns={[
           { title: "segment, and what was chosen for it", cell: (row) => (
               <>
-                {row.what} {row.choice && <Name text={row.choice} class="mono soft" />}
+                {row.what} {row.choice && <Name text={choiceText(row.choice)} class="soft" />}
               </>
             ) },
           { title: "times", number: true, cell: (row) => countText(row.times) },

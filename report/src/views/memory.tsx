@@ -65,7 +65,8 @@ function peakStage(stages: readonly Stage[]): number {
   return stages.reduce((best, stage, s) => (share(stage) > share(stages[best]) ? s : best), 0);
 }
 
-function OverPipeline({ tasks }: { tasks: Timeline }) {
+/** Memory of a group of devices over the simulated step. */
+export function OverPipeline({ tasks }: { tasks: Timeline }) {
   const { plan } = useShared();
   const [group, setGroup] = useState(() => peakStage(plan.stages) % tasks.groups);
   const memory = useMemo(() => groupMemory(plan, tasks), [plan, tasks]);
@@ -74,7 +75,7 @@ function OverPipeline({ tasks }: { tasks: Timeline }) {
   const budget = plan.stages[group].budget;
   return (
     <section class="panel">
-      <h2>Over the step, by group of devices</h2>
+      <h2>Memory over the step, by group of devices</h2>
       <div class="bar">
         <label>
           Group

@@ -2,13 +2,14 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ArrayReference, useShared } from "../context";
-import { type Collective, phases, type Program, type Segment } from "../data";
-import { bytesText, costText, countText, meshText, plural, specText, typeText } from "../format";
-import { box, layersText, layoutOf } from "../network_layout";
+import { type Collective, layerName, type Program, type Segment } from "../data";
+import { bytesText, costText, countText, meshText, plural } from "../format";
+import { box, layoutOf } from "../network_layout";
 import { membersOf } from "../operator_graph";
 import { communicationColour, shardingColour, shardingName } from "../palette";
 import { ArraySearch } from "../parts/array_search";
-import { Legend, Name, Scroll, Table } from "../parts/basic";
+import { Legend, Scroll } from "../parts/basic";
+import { OperatorDetails } from "../parts/operator_details";
 import { collectiveText, OperatorPicture } from "../parts/operator_picture";
 import { ProgramChoice } from "../parts/program_choice";
 import { operatorOf, parameterOperators } from "../search";
@@ -107,7 +108,7 @@ function Segments({ program, current, onPick }: { program: Program; current: num
                 }}
               >
                 <span style={{ display: "flex", justifyContent: "space-between", gap: "6px", fontWeight: 600, whiteSpace: "nowrap" }}>
-                  <bdi style={{ overflow: "hidden", textOverflow: "ellipsis" }}>{layersText(program.nodes[node].layers) || outsideText(segment)}</bdi>
+                  <bdi style={{ overflow: "hidden", textOverflow: "ellipsis" }} title={program.nodes[node].text || outsideText(segment)}>{program.nodes[node].text || outsideText(segment)}</bdi>
                   {times > 1 && <span>×{times}</span>}
                 </span>
                 <span class="soft" style={{ display: "block", fontSize: "12px", whiteSpace: "nowrap" }}>
@@ -119,7 +120,7 @@ function Segments({ program, current, onPick }: { program: Program; current: num
                     <span key={share.name} title={`${share.name}: ${costText(share.seconds, plan.in_seconds)}`} style={{ background: share.colour, width: `${(100 * share.seconds) / (total || 1)}%` }} />
                   ))}
                 </span>
-                <span style={{ display: "block", fontSize: "11.5px", color: communicationColour, whiteSpace: "nowrap", overflow: "hidden", textOverflow: "ellipsis" }}>
+                <span title={inside.map(collectiveText).join(", ")} style={{ display: "block", fontSize: "11.5px", color: communicationColour, whiteSpace: "nowrap", overflow: "hidden", textOverflow: "ellipsis" }}>
                   {inside.length > 0 ? inside.map(collectiveText).join(", ") : " "}
                 </span>
               </button>
@@ -189,7 +190,7 @@ function Opened({ program, number, node, layer, onLayer }: { program: Program; n
   return (
     <section class="panel" id="opened" aria-label={`Segment: ${segment.label}`}>
       <h2>
-        {[phaseTitles[segment.phase], layersText(layers) || outsideText(segment)].join(": ")}
+        {[phaseTitles[segment.phase], program.nodes[node].text || outsideText(segment)].join(": ")}
       </h2>
       <div class="bar">
         {layers.length > 1 && (
@@ -198,7 +199,7 @@ function Opened({ program, number, node, layer, onLayer }: { program: Program; n
             <select id="layer" value={String(layer)} onChange={(event) => onLayer(Number(event.currentTarget.value))}>
               {layers.map((one) => (
                 <option key={one} value={String(one)}>
-                  {one}
+                  {layerName(program, one).replace(/^layer /, "")}
                 </option>
               ))}
             </select>
@@ -220,68 +221,13 @@ function Opened({ program, number, node, layer, onLayer }: { program: Program; n
   );
 }
 
-function OperatorDetails({ program, number, index }: { program: Program; number: number; index: number }) {
-  const { plan, choose, go } = useShared();
-  const { instructions: all } = program;
-  const moves = program.moves.filter((move) => move.instruction === index);
-  const facts: [string, preact.ComponentChildren][] = [
-    ["operator", <code>{program.opcodes[all.opcode[index]]}</code>],
-    ["result", <code>{typeText(program.types[all.type[index]])}</code>],
-    ["sharding", <bdi class="mono">{specText(program.specs[all.spec[index]])}</bdi>],
-    ["strategy", <Name text={program.strategies[all.strategy[index]]} />],
-    ["time", `${costText(all.seconds[index], plan.in_seconds)}, ${plural(all.executions[index], "execution")}`],
-  ];
-  if (all.phase[index] > 0) facts.push(["phase", `${phases[all.phase[index]]}${all.layer[index] >= 0 ? `, layer ${all.layer[index]}` : ""}`]);
-  if (all.op_name[index] >= 0) facts.push(["metadata", <Name text={program.op_names[all.op_name[index]]} class="full" />]);
-  if (all.source[index] >= 0) facts.push(["source", <Name text={program.sources[all.source[index]]} />]);
-  return (
-    <section class="panel" id="details" aria-label="The chosen operator">
-      <h2>
-        <Name text={all.name[index]} class="full" />
-      </h2>
-      <dl class="facts">
-        {facts.map(([term, value]) => (
-          <>
-            <dt>{term}</dt>
-            <dd>{value}</dd>
-          </>
-        ))}
-        <dt>takes</dt>
-        <dd class="full">
-          {all.operands[index].length === 0 && "nothing"}
-          {[...new Set(all.operands[index])].map((operand) => (
-            <div key={operand}>
-              <button type="button" class="plain" onClick={() => choose({ program: number, list: "instructions", index: operand })}>
-                <Name text={all.name[operand]} />
-              </button>{" "}
-              <bdi class="mono soft">{specText(program.specs[all.spec[operand]])}</bdi>
-            </div>
-          ))}
-        </dd>
-      </dl>
-      {moves.length > 0 && (
-        <Table
-          caption="Collectives of the chosen operator"
-          rows={moves}
-          columns={[
-            { title: "collective", cell: (move) => collectiveText(move.collective) },
-            { title: "moves", cell: (move) => <Name text={all.name[move.value] ?? ""} /> },
-            { title: "count", number: true, cell: (move) => countText(move.collective.count) },
-            { title: "bytes", number: true, cell: (move) => bytesText(move.collective.bytes) },
-            { title: "time", number: true, cell: (move) => costText(move.collective.seconds, plan.in_seconds) },
-          ]}
-        />
-      )}
-      <button type="button" onClick={() => go("placement")}>
-        Where its parts lie
-      </button>
-    </section>
-  );
-}
-
 export function Network() {
   const { plan, chosen, choose } = useShared();
   const [number, setNumber] = useState(chosen?.program ?? 0);
+  // What is chosen elsewhere, in the search say, may be in another program.
+  useEffect(() => {
+    if (chosen) setNumber(chosen.program);
+  }, [chosen?.program]);
   const program = plan.programs[number];
   const [open, setOpen] = useState<{ node: number; layer: number } | null>(null);
   const operator = chosen && chosen.program === number && chosen.list === "instructions" ? chosen.index : -1;

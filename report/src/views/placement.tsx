@@ -32,6 +32,10 @@ export function Placement() {
   useEffect(() => {
     if (!chosen && data.parameters.length > 0) choose({ program, list: "parameters", index: largest(data) });
   }, [program]);
+  // What is chosen elsewhere, in the search say, may be in another program.
+  useEffect(() => {
+    if (chosen) setProgram(chosen.program);
+  }, [chosen?.program]);
   const reference = chosen && chosen.program === program ? chosen : null;
   const stages = stagesOf(plan, program);
   return (

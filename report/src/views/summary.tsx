@@ -1,9 +1,12 @@
+import { useMemo } from "preact/hooks";
 import { useShared } from "../context";
 import { categories, deviceCount, type Plan, sum } from "../data";
 import { bytesText, costText, countText, dollarsText, meshText, percentText, plural, runTimeText, secondsText } from "../format";
 import { shareOf } from "../numbers";
 import { categoryColours, communicationColour, computeColour, memoryPartColour, stepPartColour, waitingColour } from "../palette";
 import { Name, Nothing, type Part, Sentence, Stack, Table } from "../parts/basic";
+import { stepParts } from "../step_breakdown";
+import { partsOf } from "../step_lanes";
 import { visible } from "../text";
 
 function Card({ label, value, note }: { label: string; value: string; note: string }) {
@@ -25,6 +28,8 @@ export function timeParts(plan: Plan): Part[] {
       colour: stepPartColour(name),
     }));
   }
+  const program = plan.stages.length === 0 ? plan.programs[0] : undefined;
+  if (program?.step) return stepParts(plan, partsOf(program, plan.step));
   const parts = [
     { name: "computation", value: plan.compute, colour: computeColour },
     { name: "communication", value: plan.communication, colour: communicationColour },
@@ -133,6 +138,7 @@ function Cards({ plan }: { plan: Plan }) {
 export function Summary() {
   const { plan } = useShared();
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
+  const parts = useMemo(() => timeParts(plan), [plan]);
   const memory = plan.transformer ? transformerMemory(plan) : memoryParts(plan.memory);
   return (
     <>
@@ -147,9 +153,9 @@ export function Summary() {
       <div class="columns">
         <section class="panel">
           <h2>Where the time goes</h2>
-          <Stack parts={timeParts(plan)} text={time} label="Time of a step" />
+          <Stack parts={parts} text={time} label="Time of a step" />
           <p class="soft">
-            {plan.transformer?.over_groups ? "Of the first stage; only exposed communication is counted." : plan.transformer ? "Of one step; only exposed communication is counted." : plan.stages.length > 0 ? "Of the stage that is busy longest." : "Without overlap."}
+            {plan.transformer?.over_groups ? "Of the first stage; only exposed communication is counted." : plan.transformer ? "Of one step; only exposed communication is counted." : plan.stages.length > 0 ? "Of the stage that is busy longest." : plan.programs[0]?.step ? "Of one step; communication that is hidden behind computation is not counted." : "Without overlap."}
           </p>
         </section>
         <section class="panel">

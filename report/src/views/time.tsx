@@ -10,6 +10,7 @@ import { Bars } from "../parts/chart";
 import { collectiveText } from "../parts/operator_picture";
 import { ProgramChoice, programName } from "../parts/program_choice";
 import { byOpcode, stageTimes } from "../step_breakdown";
+import { shortened, visible } from "../text";
 import { serialSeconds, timeParts } from "./summary";
 
 function OfProgram({ program, name, number }: { program: Program; name: string; number: number }) {
@@ -81,7 +82,7 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
               { title: "bytes", number: true, cell: (one) => bytesText(one.collective.bytes) },
               { title: "why", cell: (one) => <Name text={one.cause} /> },
               { title: "phase", cell: (one) => one.phase },
-              { title: "source", cell: (one) => <Name text={one.source} /> },
+              { title: "source", cell: (one) => <bdi class="together" title={visible(one.source)}>{shortened(one.source, 36)}</bdi> },
               {
                 title: "operator",
                 cell: (one) => (

@@ -2,16 +2,23 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { useShared } from "../context";
-import { type Program, sum, taskKinds, type Timeline as Tasks } from "../data";
+import { layerName, phases, type Plan, type Program, sum, taskKinds, type Timeline as Tasks } from "../data";
 import { costText, percentText, plural } from "../format";
 import type { GanttRow } from "../gantt";
-import { communicationColour, computeColour, series, taskColours } from "../palette";
+import { communicationColour, computeColour, contentionColour, launchColour, series, taskColours, waitingColour } from "../palette";
 import { shareOf } from "../numbers";
-import { Legend, Name, Table } from "../parts/basic";
-import { Gantt } from "../parts/gantt";
+import { Legend, Name, Stack, Table } from "../parts/basic";
+import { Gantt, paleShare } from "../parts/gantt";
+import { OperatorDetails } from "../parts/operator_details";
+import { TraceTable } from "../parts/trace_table";
 import { ProgramChoice, programName } from "../parts/program_choice";
-import { stepTimeline } from "../step_timeline";
+import type { MeasuredTrace } from "../measured_trace";
+import { schedulePath } from "../schedule_path";
+import { stepParts } from "../step_breakdown";
+import { modelLanes } from "../model_lanes";
+import { type Box, communicationOf, criticalPath, kernelsOf, partsOf, scheduleOf, spansNodes, type StepParts } from "../step_lanes";
 import { shortened } from "../text";
+import { OverPipeline } from "./memory";
 
 const pipelineColours = [...taskColours, series(6), series(7)];
 const transferColour = 4; // and 5: gradients
@@ -28,6 +35,15 @@ export function pipelineRows(tasks: Tasks, text: (seconds: number) => string, tr
   const rows: GanttRow[] = [];
   const lists = byRow(tasks.groups, tasks.group, tasks.start);
   const sent = byRow(tasks.groups, tasks.transfers.from.map((s) => s % tasks.groups), tasks.transfers.start);
+  const describeTask = (i: number): string => {
+    const what = tasks.micro_batch[i] < 0 ? "" : ` of micro-batch ${tasks.micro_batch[i]}`;
+    return `Group ${nameOf(tasks.group[i])}, stage ${tasks.stage[i]}: ${taskKinds[tasks.kind[i]]}${what}, from ${text(tasks.start[i])}, takes ${text(tasks.end[i] - tasks.start[i])}.`;
+  };
+  const describeTransfer = (i: number): string => {
+    const t = tasks.transfers;
+    return `Stage ${t.from[i]} sends to stage ${t.to[i]}: micro-batch ${t.micro_batch[i]}, from ${text(t.start[i])}, takes ${text(t.end[i] - t.start[i])}.`;
+  };
+  const transferTint = (i: number): number => (tasks.transfers.to[i] > tasks.transfers.from[i] ? transferColour : transferColour + 1);
   for (let g = 0; g < tasks.groups; g += 1) {
     const list = lists[g];
     rows.push({
@@ -36,11 +52,7 @@ export function pipelineRows(tasks: Tasks, text: (seconds: number) => string, tr
       end: Float64Array.from(list, (i) => tasks.end[i]),
       colour: Uint8Array.from(list, (i) => tasks.kind[i]),
       label: (b) => (tasks.micro_batch[list[b]] < 0 ? "" : String(tasks.micro_batch[list[b]])),
-      describe: (b) => {
-        const i = list[b];
-        const what = tasks.micro_batch[i] < 0 ? "" : ` of micro-batch ${tasks.micro_batch[i]}`;
-        return `Group ${nameOf(g)}, stage ${tasks.stage[i]}: ${taskKinds[tasks.kind[i]]}${what}, from ${text(tasks.start[i])}, takes ${text(tasks.end[i] - tasks.start[i])}.`;
-      },
+      describe: (b) => describeTask(list[b]),
     });
     if (!transfers) continue;
     const moves = withoutOverlap(sent[g], tasks.transfers.start);
@@ -49,14 +61,21 @@ export function pipelineRows(tasks: Tasks, text: (seconds: number) => string, tr
       name: "  sends",
       start: Float64Array.from(moves, (i) => t.start[i]),
       end: Float64Array.from(moves, (i, b) => (b + 1 < moves.length ? Math.min(t.end[i], t.start[moves[b + 1]]) : t.end[i])),
-      colour: Uint8Array.from(moves, (i) => (t.to[i] > t.from[i] ? transferColour : transferColour + 1)),
+      colour: Uint8Array.from(moves, transferTint),
       label: (b) => String(t.micro_batch[moves[b]]),
-      describe: (b) => {
-        const i = moves[b];
-        return `Stage ${t.from[i]} sends to stage ${t.to[i]}: micro-batch ${t.micro_batch[i]}, from ${text(t.start[i])}, takes ${text(t.end[i] - t.start[i])}.`;
-      },
+      describe: (b) => describeTransfer(moves[b]),
     });
   }
+  if (tasks.group.length < tasks.all_tasks) return rows; // the end of the step is not among them
+  const path = schedulePath(tasks);
+  rows.push({
+    name: "critical path",
+    start: Float64Array.from(path, (link) => link.start),
+    end: Float64Array.from(path, (link, b) => (b + 1 < path.length ? Math.min(link.end, path[b + 1].start) : link.end)),
+    colour: Uint8Array.from(path, (link) => (link.task >= 0 ? tasks.kind[link.task] : transferTint(link.transfer))),
+    label: (b) => (path[b].task >= 0 ? `group ${tasks.group[path[b].task]}` : ""),
+    describe: (b) => (path[b].task >= 0 ? describeTask(path[b].task) : describeTransfer(path[b].transfer)),
+  });
   return rows;
 }
 
@@ -130,19 +149,152 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
   );
 }
 
-function OneStep({ program, name }: { program: Program; name: string }) {
+const stepColours = [computeColour, communicationColour, launchColour, contentionColour, waitingColour];
+const [kernel, communication, launch, contention, rest] = stepColours.keys();
+
+interface StepPicture {
+  rows: GanttRow[];
+  /** By row and box: the operator to tell of. */
+  operators: number[][];
+  parts: StepParts;
+  seconds: number;
+}
+
+/** The lanes of one step. `planStep`: what the plan says that the step takes; null: it says it of several programs together. */
+export function stepPicture(plan: Plan, number: number, planStep: number | null, text: (seconds: number) => string): StepPicture {
+  const program = plan.programs[number];
+  const { instructions, moves } = program;
+  const schedule = scheduleOf(program);
+  const kernels = kernelsOf(program, schedule);
+  const boxes = communicationOf(schedule, kernels);
+  const parts = partsOf(program, planStep);
+  const between = new Map<string, boolean>();
+  const isBetween = (run: number): boolean => {
+    const { axes } = moves[schedule.runs[run].moves[0]].collective;
+    const key = axes.join();
+    if (!between.has(key)) between.set(key, spansNodes(plan, number, axes));
+    return between.get(key)!;
+  };
+  const when = (from: number, to: number) => `from ${text(from)}, takes ${text(to - from)}.`;
+  const placeOf = (i: number): string =>
+    [layerName(program, instructions.layer[i]), phases[instructions.phase[i]], program.sources[instructions.source[i]] ?? ""].filter((part) => part !== "").join(", ");
+  const nameOf = (i: number): string => {
+    const place = placeOf(i);
+    return `${shortened(instructions.name[i], 120)} (${program.opcodes[instructions.opcode[i]]})${place === "" ? "" : `, ${place}`}`;
+  };
+  const describe = (box: Box): string => {
+    if (box.operator >= 0) return `${nameOf(box.operator)}: ${when(box.start, box.end)}`;
+    const run = schedule.runs[box.run];
+    const { collective, instruction } = moves[run.moves[0]];
+    const combined = run.moves.length > 1 ? `, ${plural(run.moves.length, "collective")} combined` : "";
+    const hidden = schedule.overlapped ? (box.hidden ? " Hidden behind kernels here." : " Exposed here: no kernel runs.") : "";
+    return `${collective.kind} over ${collective.axes.join(", ")}${combined} for ${nameOf(instruction)}: ${when(run.start, run.end)}${hidden}`;
+  };
+  const operatorOfBox = (box: Box): number => (box.operator >= 0 ? box.operator : moves[schedule.runs[box.run].moves[0]].instruction);
+  const row = (name: string, list: Box[]): GanttRow => ({
+    name,
+    start: Float64Array.from(list, (box) => box.start),
+    end: Float64Array.from(list, (box, b) => (b + 1 < list.length ? Math.min(box.end, list[b + 1].start) : box.end)),
+    colour: Uint8Array.from(list, (box) => (box.operator >= 0 ? kernel : communication)),
+    pale: Uint8Array.from(list, (box) => (box.hidden ? 1 : 0)),
+    label: (b) => (list[b].operator >= 0 ? program.opcodes[instructions.opcode[list[b].operator]] : moves[schedule.runs[list[b].run].moves[0]].collective.kind),
+    describe: (b) => describe(list[b]),
+  });
+  const lanes: [string, Box[]][] = [
+    ["compute", kernels],
+    ["links in a node", boxes.filter((box) => !isBetween(box.run))],
+    ["network", boxes.filter((box) => isBetween(box.run))],
+  ];
+  if (schedule.overlapped) lanes.push(["critical path", criticalPath(schedule, kernels)]);
+  const rows = lanes.map(([name, list]) => row(name, list));
+  const operators = lanes.map(([, list]) => list.map(operatorOfBox));
+  // What follows the last operator, in the order in which it is added.
+  const after = ([["contention", contention, parts.contention, "what hidden collectives take from kernels"], ["launch", launch, parts.launch, "launch overhead"], ["rest", rest, Math.max(0, parts.rest), restText(plan)]] as const).filter(([, , seconds]) => seconds > 0);
+  let now = schedule.end;
+  const ends = after.map(([, , seconds]) => (now += seconds));
+  if (after.length > 0) {
+    rows.splice(3, 0, {
+      name: "host and losses",
+      start: Float64Array.from(ends, (end, b) => end - after[b][2]),
+      end: Float64Array.from(ends),
+      colour: Uint8Array.from(after, ([, colour]) => colour),
+      label: (b) => after[b][0],
+      describe: (b) => `${after[b][3]}: ${text(after[b][2])}, drawn at the end.`,
+    });
+    operators.splice(3, 0, after.map(() => -1));
+  }
+  return { rows: rows.filter((one) => one.start.length > 0), operators: operators.filter((list) => list.length > 0), parts, seconds: now };
+}
+
+const restText = (plan: Plan): string => (plan.profile ? "what was measured beyond the cost model" : "what sums that are kept partial save of it");
+
+function OneStep({ program, name, number }: { program: Program; name: string; number: number }) {
+  const { plan, chosen, choose } = useShared();
+  const text = (seconds: number) => costText(seconds, plan.in_seconds);
+  const ofPlan = plan.stages.length === 0;
+  const overlapped = program.step !== null;
+  const picture = useMemo(() => stepPicture(plan, number, ofPlan && overlapped ? plan.step : null, text), [plan, number]);
+  const [trace, setTrace] = useState<MeasuredTrace | null>(null);
+  const rows = useMemo(() => [...picture.rows, ...(trace?.lanes ?? [])], [picture, trace]);
+  const picked = chosen?.list === "instructions" && chosen.program === number ? chosen.index : -1;
+  const { parts } = picture;
+  return (
+    <>
+      <div class="panel">
+        <h2>{name}</h2>
+        <p>
+          {overlapped
+            ? `Each operator runs when what it needs is there, and collectives beside operators that do not need them: ${text(picture.seconds)}, of which communication is exposed for ${text(parts.exposed)} and hidden for ${text(parts.hidden)}.`
+            : `Operators in the order of the program and the collectives that they wait for, without overlap: ${text(picture.seconds)}.`}{" "}
+          All executions of an operator are one box.
+        </p>
+        <Gantt
+          label={`${name}: operators and collectives`}
+          rows={rows}
+          colours={stepColours}
+          seconds={Math.max(picture.seconds, trace?.seconds ?? 0)}
+          text={text}
+          onPick={(row, box) => {
+            const index = picture.operators[row]?.[box] ?? -1;
+            if (index >= 0) choose({ program: number, list: "instructions", index });
+          }}
+        />
+        <Legend
+          entries={([
+            ["computation", computeColour, true],
+            [overlapped ? "communication, exposed" : "communication", communicationColour, parts.exposed > 0],
+            ["communication, hidden", `color-mix(in srgb, ${communicationColour} ${100 * paleShare}%, transparent)`, parts.hidden > 0],
+            ["contention", contentionColour, parts.contention > 0],
+            ["launch overhead", launchColour, parts.launch > 0],
+          ] as [string, string, boolean][]).filter(([, , shown]) => shown).map(([entry, colour]): [string, string] => [entry, colour])}
+        />
+      </div>
+      {picked >= 0 && <OperatorDetails program={program} number={number} index={picked} elsewhere />}
+      {overlapped && (
+        <div class="panel">
+          <h2>What the step consists of: {text(picture.seconds)}</h2>
+          <Stack parts={stepParts(plan, parts)} text={text} label="Parts of the step" />
+        </div>
+      )}
+      {plan.in_seconds && <TraceTable program={program} number={number} trace={trace} onRead={setTrace} />}
+    </>
+  );
+}
+
+function ModelStep() {
   const { plan } = useShared();
   const text = (seconds: number) => costText(seconds, plan.in_seconds);
-  const { rows, seconds } = useMemo(() => stepTimeline(program, text), [program]);
+  const { rows, seconds, parts } = useMemo(() => modelLanes(plan, text), [plan]);
   return (
     <div class="panel">
-      <h2>{name}</h2>
+      <h2>One step of a device: {text(seconds)}</h2>
       <p>
-        Operators in the order of the program and the collectives that they wait for, without overlap:{" "}
-        {text(seconds)}. All executions of an operator are one box.
+        A model has no single operators: each micro-batch is shown with its share of what the step computes and communicates, and the
+        rest in the order in which it comes. Hidden communication is not drawn.
+        {plan.transformer!.sizes.pp > 1 && " The device is of the last pipeline group, which waits for the others first."}
       </p>
-      <Gantt label={`${name}: operators and collectives`} rows={rows} colours={[computeColour, communicationColour]} seconds={seconds} text={text} />
-      <Legend entries={[["computation", computeColour], ["communication", communicationColour]]} />
+      <Gantt label="One step of a device" rows={rows} colours={parts.map((part) => part.colour)} seconds={seconds} text={text} />
+      <Legend entries={parts.map((part) => [`${part.name} ${text(part.value)}`, part.colour])} />
     </div>
   );
 }
@@ -154,13 +306,15 @@ export function Timeline() {
   return (
     <>
       {plan.timeline && <Pipeline tasks={plan.timeline} />}
+      {plan.timeline && <OverPipeline tasks={plan.timeline} />}
+      {plan.transformer && !plan.timeline && <ModelStep />}
       {several && (
         <div class="bar">
           <ProgramChoice value={program} onChange={setProgram} />
         </div>
       )}
       {plan.programs[program] && (
-        <OneStep program={plan.programs[program]} name={plan.stages.length > 0 ? `What ${programName(plan, program)} runs in a step` : "One step"} />
+        <OneStep key={program} number={program} program={plan.programs[program]} name={plan.stages.length > 0 ? `What ${programName(plan, program)} runs in a step` : "One step"} />
       )}
     </>
   );

@@ -42,6 +42,15 @@ function largePlan(layers: number, perLayer: number): any {
       }
     }
   }
+  // One after the other; collectives run beside what follows them.
+  const timeline = { contention_seconds: 1e-5, launch_seconds: 1e-4, start: [] as number[], collectives: [] as object[] };
+  let now = 0;
+  plan.instructions.forEach((one: any, i: number) => {
+    timeline.start.push(now);
+    now += one.seconds;
+    if (one.collective.length > 0) timeline.collectives.push({ start: now, seconds: 1e-5, instructions: [i], positions: [0] });
+  });
+  plan.step_timeline = timeline;
   return plan;
 }
 

@@ -1,8 +1,9 @@
 // Every view of every kind of document, as a user clicks through them.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { mixedCluster, profiled, verified } from "../kinds";
 import { data, Folder, launch, meshwright, Opened } from "../support";
@@ -249,9 +250,79 @@ test("the timeline zooms and reads out its boxes by keyboard", async () => {
   await opened.page.mouse.click(area.x + 200, area.y + 38);
   assert.match(await opened.page.locator("#picked").first().innerText(), /^Group 0/);
   await opened.page.mouse.move(area.x + 210, area.y + 38);
-  await opened.page.locator("p.status", { hasText: /^Group 0, stage 0/ }).first().waitFor();
+  await opened.page.locator(".tip", { hasText: /^Group 0, stage 0/ }).first().waitFor();
   await opened.page.mouse.wheel(0, -300);
   await opened.page.locator("#span").first().filter({ hasNotText: whole }).waitFor();
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("one step is drawn in lanes, and an operator leads to what it is and where it stands", async () => {
+  const plan = JSON.parse(readFileSync(fsdp, "utf8"));
+  const opened = await Opened.open(browser, folder.report("lanes.html", fsdp));
+  const shown = Number((1e3 * plan.step_seconds).toPrecision(3));
+  await opened.go("Timeline");
+  const main = opened.page.locator("main");
+  await main.locator("h2", { hasText: `What the step consists of: ${shown} ms` }).waitFor();
+  assert.match(await main.locator("[aria-label^='Parts of the step']").getAttribute("aria-label") ?? "", /computation .*exposed communication .*launch overhead/);
+  await opened.page.locator("canvas").focus();
+  await opened.page.keyboard.press("n");
+  const details = opened.page.locator("#details");
+  assert.match(await details.innerText(), /result[^]*sharding[^]*phase/);
+  await opened.page.keyboard.press("ArrowDown"); // a collective: the operator that needs it
+  assert.match(await opened.page.locator("#picked").innerText(), /^(all|reduce)-\w+ over .*(Hidden|Exposed)/);
+  const operator = await details.locator("h2").innerText();
+  await details.locator("button", { hasText: "Show in the network" }).click();
+  await opened.page.locator("h1", { hasText: "Network" }).waitFor();
+  assert.equal(await details.locator("h2").innerText(), operator);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("a measured trace is laid beside the plan, and what is none is told", async () => {
+  const plan = JSON.parse(readFileSync(folder.file("one.json"), "utf8"));
+  const slow = plan.instructions.filter((one: any) => one.seconds > 0).slice(0, 5);
+  const events = ["1", "2"].flatMap((run) => slow.map((one: any, i: number) => ({ ph: "X", pid: 1, tid: 2, name: one.name, ts: 1e6 * Number(run) + 100 * i, dur: 40, args: { hlo_op: one.name, run_id: run } })));
+  const packed = folder.file("step.trace.json.gz");
+  writeFileSync(packed, gzipSync(JSON.stringify({ traceEvents: events })));
+  const opened = await Opened.open(browser, page);
+  await opened.go("Timeline");
+  await opened.page.setInputFiles("#trace", packed);
+  assert.match(await opened.page.locator("#trace-summary").innerText(), /^2 steps measured, matched by operator: 200 us a step/);
+  const rows = opened.page.getByRole("table", { name: "Measured beside predicted" }).locator("tbody tr");
+  assert.equal(await rows.count(), 5);
+  assert.match(await rows.first().innerText(), /40\.0 us/);
+  await opened.page.setInputFiles("#trace", folder.file("one.json"));
+  assert.match(await opened.page.locator("[role=alert]").innerText(), /^one\.json cannot be laid beside the plan: it has no list traceEvents/);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
+test("one field finds everything, by keyboard and by pointer", async () => {
+  const opened = await Opened.open(browser, page);
+  await opened.page.keyboard.press("/");
+  await opened.page.keyboard.type("layer 1");
+  const found = opened.page.locator("#everything-found li");
+  await found.first().waitFor();
+  assert.match(await found.first().innerText(), /^layer\s+layer 1/);
+  await opened.page.evaluate(readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
+  const violations = await opened.page.evaluate(async () => (await (window as any).axe.run()).violations.map((one: any) => `${one.id} ${one.nodes[0].html}`));
+  assert.deepEqual(violations, []);
+  await opened.page.keyboard.press("Enter");
+  await opened.page.locator("h1", { hasText: "Network" }).waitFor();
+  assert.match(await opened.page.locator("#opened h2").innerText(), /layers? .*1/);
+  await opened.page.fill("#everything", "*layer1*wq*");
+  await found.filter({ hasText: "tensor" }).first().click();
+  await opened.page.locator("h1", { hasText: "Tensor placement" }).waitFor();
+  assert.match(await opened.page.locator("section[aria-label='The chosen array'] h2").innerText(), /layer1.*wq/);
+  await opened.page.fill("#everything", "pipeline.json");
+  await found.first().click();
+  await opened.page.locator("h1", { hasText: "Summary" }).waitFor();
+  assert.equal(await opened.page.locator("#plan").inputValue(), "2");
+  await opened.page.fill("#everything", "no such thing at all");
+  await opened.page.locator(".nowhere").waitFor();
+  await opened.page.keyboard.press("Escape");
+  assert.equal(await opened.page.locator(".nowhere").count(), 0);
   await opened.expectClean();
   await opened.page.close();
 });

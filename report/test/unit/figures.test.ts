@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { OverGroups, Plan, Report } from "../../src/data";
 import { spread } from "../../src/parts/chart";
 import { layersByGroup, nodesText } from "../../src/views/front";
+import { choiceText } from "../../src/views/measured";
 import { allViews } from "../../src/views/index";
 import { degreesText, timeParts, transformerMemory } from "../../src/views/summary";
 import { sampleModel, sampleProgram } from "../sample";
@@ -21,6 +22,13 @@ test("choices of nodes in words", () => {
   assert.equal(nodesText(over, [2, 4, 0]), "2 of fast, 4 of slow");
   assert.equal(nodesText(over, [0, 0, 0]), "none");
   assert.equal(layersByGroup(over, over.choices[0]), "40 on fast, 7 on slow (2 stages)");
+});
+
+test("what was chosen for a segment is said in words", () => {
+  assert.equal(choiceText("[x] > m=x > [_]"), "enters as [x], runs m=x, leaves as [_]");
+  assert.equal(choiceText("- > > [_,_,_]"), "nothing enters, leaves as [_,_,_]");
+  assert.equal(choiceText("- > n=y > -"), "nothing enters, runs n=y, nothing leaves");
+  assert.equal(choiceText("other"), "other");
 });
 
 test("degrees have those of experts, and none that groups do not share", () => {
@@ -60,7 +68,7 @@ test("every view of every kind of plan shows something or says why not", () => {
   const titles = (plan: Plan, show: boolean) => allViews().filter((view) => (view.missing(report(plan), plan) === null) === show).map((view) => view.id);
   const program = { programs: [sampleProgram(1, 1)], stages: [], transformer: null, timeline: null, profile: null } as unknown as Plan;
   assert.deepEqual(titles(program, false), ["choices", "scaling", "measured", "compare"]);
-  assert.deepEqual(titles(sampleModel(), false), ["network", "placement", "timeline", "scaling", "measured", "compare"]);
+  assert.deepEqual(titles(sampleModel(), false), ["network", "placement", "scaling", "measured", "compare"]);
   const mixed = { ...sampleModel(), timeline: {} } as unknown as Plan;
   assert.deepEqual(titles(mixed, false), ["network", "placement", "scaling", "measured", "compare"]);
   const alone: Report = { tool_version: "", plans: [], sweeps: [{ file: "", rows: [] }], verifications: [] };

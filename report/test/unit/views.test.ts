@@ -2,13 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bytesText, costText, rangesText, secondsText, specText } from "../../src/format";
 import { groupMemory, thinned } from "../../src/memory_over_time";
-import { layersText, layoutOf } from "../../src/network_layout";
+import { layoutOf } from "../../src/network_layout";
 import { graphOf, membersOf } from "../../src/operator_graph";
 import { shardingColour, shardingName } from "../../src/palette";
 import { binaryUnit, tickTexts } from "../../src/parts/chart";
 import { aliasesOf, Index, operatorOf, parameterOperators, usesOf } from "../../src/search";
 import { byOpcode, stageTimes } from "../../src/step_breakdown";
-import { stepTimeline } from "../../src/step_timeline";
 import { samplePipeline, sampleProgram } from "../sample";
 
 test("figures have three digits and a unit", () => {
@@ -29,17 +28,6 @@ test("ticks tell their values apart", () => {
   assert.deepEqual(tickTexts([1e-3, 1.0001e-3], secondsText), ["1.0000 ms", "1.0001 ms"]);
   assert.equal(binaryUnit(5 * 2 ** 30), 2 ** 30);
   assert.equal(binaryUnit(0), 1);
-});
-
-test("the one step takes computation and communication, one after the other", () => {
-  const program = sampleProgram(3, 4);
-  const { rows, seconds } = stepTimeline(program, secondsText);
-  const compute = program.instructions.seconds.reduce((a, b) => a + b, 0);
-  assert.ok(Math.abs(seconds - compute - 6e-3) < 1e-12);
-  for (const row of rows) {
-    for (let i = 1; i < row.start.length; i += 1) assert.ok(row.start[i] >= row.end[i - 1] - 1e-12);
-  }
-  assert.match(rows[1].describe(0), /^all-reduce over y for op\.1\.0\.0: from 0 s, takes 1\.00 ms\.$/);
 });
 
 test("the breakdown counts everything once, and what is recomputed twice", () => {
@@ -67,24 +55,22 @@ test("memory of a group follows its micro-batches", () => {
 test("backward layers stand beside the forward layers", () => {
   const program = sampleProgram(4, 3);
   program.nodes = [
-    { segment: 0, layers: [0], block: 0 },
-    { segment: 0, layers: [1, 2, 3], block: 1 },
-    { segment: 1, layers: [3, 2, 1], block: 2 },
-    { segment: 1, layers: [0], block: 3 },
-    { segment: 2, layers: [0, 1, 2, 3], block: 4 },
+    { segment: 0, layers: [0], text: "", block: 0 },
+    { segment: 0, layers: [1, 2, 3], text: "", block: 1 },
+    { segment: 1, layers: [3, 2, 1], text: "", block: 2 },
+    { segment: 1, layers: [0], text: "", block: 3 },
+    { segment: 2, layers: [0, 1, 2, 3], text: "", block: 4 },
   ];
   const { nodes } = layoutOf(program);
   assert.equal(nodes[2].y, nodes[1].y);
   assert.equal(nodes[3].y, nodes[0].y);
   assert.ok(nodes[1].y > nodes[0].y);
   assert.ok(nodes[4].x > nodes[2].x && nodes[2].x > nodes[0].x);
-  assert.equal(layersText([3, 2, 1]), "layers 1-3");
-  assert.equal(layersText([-1]), "");
 });
 
 test("segments keep apart", () => {
   const program = sampleProgram(2, 3);
-  program.nodes = Array.from({ length: 12 }, (_, i) => ({ segment: i % 3, layers: [Math.floor(i / 3)], block: i }));
+  program.nodes = Array.from({ length: 12 }, (_, i) => ({ segment: i % 3, layers: [Math.floor(i / 3)], text: "", block: i }));
   const places = layoutOf(program).nodes.map((one) => `${one.x},${one.y}`);
   assert.equal(new Set(places).size, places.length);
 });

@@ -76,11 +76,37 @@ std::string LayerLabels::Text(const std::vector<int64_t>& layers) const {
   return absl::StrJoin(parts, ", ");
 }
 
+std::string LayerLabels::Text(int64_t first, int64_t last) const {
+  if (numbers_.empty())
+    return first == last ? absl::StrCat("layer ", first)
+                         : absl::StrCat("layers ", first, "-", last);
+  // One on either side says that there are some without numbers.
+  const int64_t from = std::min(std::max(first, numbers_.begin()->first - 1), last);
+  const int64_t to = std::max(std::min(last, std::prev(numbers_.end())->first + 1), from);
+  std::vector<int64_t> layers(static_cast<size_t>(to - from + 1));
+  std::iota(layers.begin(), layers.end(), from);
+  return Text(layers);
+}
+
+std::vector<std::string> LayerLabels::Words(const std::vector<int64_t>& layers) const {
+  std::vector<std::string> words;
+  for (const int64_t layer : layers) {
+    const auto found = numbers_.find(layer);
+    if (numbers_.empty()) {
+      words.push_back(absl::StrCat(layer));
+    } else if (found == numbers_.end()) {
+      words.emplace_back(layer < numbers_.begin()->first ? "before" : "after");
+    } else {
+      for (int64_t n = found->second.first; n <= found->second.second; ++n)
+        words.push_back(absl::StrCat(n));
+    }
+  }
+  return words;
+}
+
 std::string LayerRangeText(const LayerRange& range, const LayerLabels& labels) {
   if (!range.first.has_value()) return "in loops, or of all layers";
-  std::vector<int64_t> layers(static_cast<size_t>(*range.last - *range.first + 1));
-  std::iota(layers.begin(), layers.end(), *range.first);
-  return labels.Text(layers);
+  return labels.Text(*range.first, *range.last);
 }
 
 }  // namespace meshwright

@@ -23,6 +23,10 @@ class LayerLabels {
   // Of the plan's layers `layers`, ascending: "layers 0-23", "before layer 0, layers 0-5", "after
   // layer 23".
   std::string Text(const std::vector<int64_t>& layers) const;
+  // The same of all layers from `first` to `last`, which may be any numbers.
+  std::string Text(int64_t first, int64_t last) const;
+  // The same a word each, for tables: "before", "0", "1", "after".
+  std::vector<std::string> Words(const std::vector<int64_t>& layers) const;
 
  private:
   // By the plan's layer: the first and the last of the user's in it. Empty: they have no numbers.

@@ -48,6 +48,7 @@ PlanPart PartOf(const std::vector<PlanAxis>& mesh, const ProgramPart& program,
           program.op_names,
           program.source_files,
           program.memory_timeline,
+          program.step_timeline,
           std::move(received)};
 }
 

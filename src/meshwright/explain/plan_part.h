@@ -21,6 +21,7 @@ struct PlanPart {
   const std::vector<std::string>& op_names;
   const std::vector<std::string>& source_files;
   const std::optional<PlanMemoryTimeline>& memory_timeline;
+  const std::optional<PlanStepTimeline>& step_timeline;
   // By parameter: it comes from another stage and is none of the program.
   std::vector<bool> received;
   // Stages that are this part, ascending; empty: the plan has none.

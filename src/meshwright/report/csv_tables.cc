@@ -71,12 +71,19 @@ void PlanRows(const Plan& plan, const AddRow& add) {
   add(std::move(row));
 }
 
+// "before 0 1 2": what users call the layers, which run from the last to the first in the backward
+// phase.
+std::string LayersCell(const LayerLabels& labels, std::vector<int64_t> layers) {
+  std::erase_if(layers, [](int64_t layer) { return layer < 0; });
+  return WordsCell(labels.Words(layers));
+}
+
 void StageRows(const Plan& plan, const AddRow& add) {
+  const LayerLabels labels = LabelsOf(ProgramsOf(plan));
   for (size_t i = 0; i < plan.stages().size(); ++i) {
     const PlanStage& stage = plan.stages()[i];
     CsvCells row = {NumberCell(static_cast<int64_t>(i)),
-                    NumberCell(stage.first_layer),
-                    NumberCell(stage.end_layer),
+                    LayersText(stage, labels),
                     stage.device,
                     NumbersCell(stage.devices),
                     MeshCell(stage.mesh),
@@ -155,15 +162,18 @@ void OutputRows(const Plan& plan, const AddRow& add) {
 }
 
 void InstructionRows(const Plan& plan, const AddRow& add) {
+  const LayerLabels labels = LabelsOf(ProgramsOf(plan));
   ForEachProgram(plan, [&](const PlanPart& program, const std::string& stage) {
-    for (const PlanInstruction& one : program.instructions) {
+    const SegmentGraph graph = SegmentsOf(program, plan.micro_batches);
+    for (size_t i = 0; i < program.instructions.size(); ++i) {
+      const PlanInstruction& one = program.instructions[i];
       double communication = 0;
       for (const PlanCollective& move : one.collective) communication += move.seconds;
       add({stage, one.name, std::string(Word(one.opcode)), one.type.dtype,
            NumbersCell(one.type.shape), SpecText(one.spec), one.strategy, NumbersCell(one.operands),
-           NumberCell(one.layer), std::string(Word(one.phase)), NumberCell(one.executions),
-           NumberCell(one.seconds), NumberCell(communication), MetadataName(program, one),
-           SourceText(program, one)});
+           LayersCell(labels, {graph.layer_of[i]}), PhaseText(graph.phase_of[i]),
+           NumberCell(one.executions), NumberCell(one.seconds), NumberCell(communication),
+           MetadataName(program, one), SourceText(program, one)});
     }
   });
 }
@@ -180,11 +190,12 @@ void InstructionCollectiveRows(const Plan& plan, const AddRow& add) {
 }
 
 void SegmentRows(const Plan& plan, const AddRow& add) {
+  const LayerLabels labels = LabelsOf(ProgramsOf(plan));
   ForEachProgram(plan, [&](const PlanPart& program, const std::string& stage) {
     const SegmentGraph graph = SegmentsOf(program, plan.micro_batches);
     for (const SegmentNode& node : graph.nodes) {
       const DrawnSegment& segment = graph.segments[node.segment];
-      add({stage, PhaseText(segment.phase), node.layers[0] < 0 ? "" : NumbersCell(node.layers),
+      add({stage, PhaseText(segment.phase), LayersCell(labels, node.layers),
            NumberCell(static_cast<int64_t>(node.layers.size())), NumberCell(segment.rounds),
            NumberCell(segment.operators), NumberCell(segment.seconds),
            NumberCell(segment.communication_seconds)});
@@ -311,10 +322,10 @@ std::vector<TableOfPlans> Tables() {
                      "peak_at", "cost_model"}),
        &PlanRows},
       {"stages",
-       MemoryHeader({"stage", "first_layer", "end_layer", "device", "devices", "mesh", "recompute",
-                     "forward_seconds", "backward_seconds", "weight_gradient_seconds",
-                     "update_seconds", "fixed_bytes", "in_flight_bytes", "peak_bytes",
-                     "peak_of_group_bytes", "budget_bytes", "max_in_flight", "same_as"}),
+       MemoryHeader({"stage", "layers", "device", "devices", "mesh", "recompute", "forward_seconds",
+                     "backward_seconds", "weight_gradient_seconds", "update_seconds", "fixed_bytes",
+                     "in_flight_bytes", "peak_bytes", "peak_of_group_bytes", "budget_bytes",
+                     "max_in_flight", "same_as"}),
        &StageRows},
       {"transfers", {"from", "to", "phase", "bytes_per_device", "seconds"}, &TransferRows},
       {"collectives",

@@ -22,6 +22,19 @@ DevicePrograms ProgramsOf(const Plan& plan) {
   return result;
 }
 
+LayerLabels LabelsOf(const DevicePrograms& programs) {
+  std::vector<std::vector<ParameterParallelism>> judged;
+  for (const PlanPart& program : programs.programs) judged.push_back(JudgeParameters(program));
+  std::vector<JudgedPart> parts;
+  for (size_t p = 0; p < judged.size(); ++p) parts.push_back({programs.programs[p], judged[p]});
+  return LayerLabels(parts);
+}
+
+std::string LayersText(const PlanStage& stage, const LayerLabels& labels) {
+  return stage.first_layer < stage.end_layer ? labels.Text(stage.first_layer, stage.end_layer - 1)
+                                             : "";
+}
+
 std::vector<std::string> ParameterKinds(const PlanPart& program) {
   std::vector<std::string> kinds;
   for (const ParameterParallelism& one : JudgeParameters(program)) {

@@ -40,13 +40,12 @@ void AddLayerPlaces(const DevicePrograms& programs, Json& views) {
   }
 }
 
-Json StagesView(const Plan& plan, const DevicePrograms& programs) {
+Json StagesView(const Plan& plan, const DevicePrograms& programs, const LayerLabels& labels) {
   Json stages = Json::array();
   for (size_t i = 0; i < plan.stages().size(); ++i) {
     const PlanStage& stage = plan.stages()[i];
     stages.push_back(
-        {{"first_layer", stage.first_layer},
-         {"end_layer", stage.end_layer},
+        {{"layers", LayersText(stage, labels)},
          {"device", stage.device},
          {"budget", OrNull(stage.budget_bytes)},
          {"devices", stage.devices},
@@ -146,9 +145,10 @@ Json MeshView(const std::vector<PlanAxis>& mesh) {
 
 Json PlanView(const Plan& plan, const std::string& file) {
   const DevicePrograms programs = ProgramsOf(plan);
+  const LayerLabels labels = LabelsOf(programs);
   Json program_views = Json::array(), inputs = program_views;
   for (const PlanPart& program : programs.programs) {
-    program_views.push_back(ProgramView(program, plan.micro_batches));
+    program_views.push_back(ProgramView(program, plan.micro_batches, labels));
   }
   AddLayerPlaces(programs, program_views);
   for (const InputFile& input : plan.inputs) {
@@ -192,7 +192,7 @@ Json PlanView(const Plan& plan, const std::string& file) {
           {"fixes", plan.options.fixes},
           {"warnings", std::move(warnings)},
           {"programs", std::move(program_views)},
-          {"stages", StagesView(plan, programs)},
+          {"stages", StagesView(plan, programs, labels)},
           {"transfers", TransfersView(plan)},
           {"timeline", std::move(timeline)},
           {"profile", ProfileView(plan)},

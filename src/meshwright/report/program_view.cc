@@ -102,9 +102,28 @@ Json AxesView(const PartSummary& summary) {
   return list;
 }
 
-Json PhasesView(const PartSummary& summary) {
+// By the phases that the network is drawn in, which may be read off names (layers_by_name.h).
+std::vector<PhaseSeconds> PhasesOf(const PlanPart& program, const SegmentGraph& graph) {
+  std::vector<PhaseSeconds> phases(kWords<Phase>.size() + 1);
+  for (size_t p = 0; p < phases.size(); ++p) phases[p].phase = PhaseText(static_cast<int32_t>(p));
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    PhaseSeconds& sum = phases[static_cast<size_t>(graph.phase_of[i])];
+    sum.compute += program.instructions[i].seconds;
+    for (const PlanCollective& one : program.instructions[i].collective)
+      sum.communication += one.seconds;
+  }
+  const auto forward = phases.begin() + PhaseNumber(Phase::kForward);
+  if (program.recompute)
+    phases.insert(forward + 1, {"recomputation", forward->compute, forward->communication});
+  std::rotate(phases.begin(), phases.begin() + 1, phases.end());  // what has none comes last
+  std::erase_if(phases,
+                [](const PhaseSeconds& sum) { return sum.compute + sum.communication <= 0; });
+  return phases;
+}
+
+Json PhasesView(const PlanPart& program, const SegmentGraph& graph) {
   Json list = Json::array();
-  for (const PhaseSeconds& one : summary.phases) {
+  for (const PhaseSeconds& one : PhasesOf(program, graph)) {
     list.push_back({{"phase", one.phase},
                     {"compute", Shortened(one.compute)},
                     {"communication", Shortened(one.communication)}});
@@ -113,17 +132,18 @@ Json PhasesView(const PartSummary& summary) {
 }
 
 // The most expensive collectives by what causes them, as `explain` has them.
-Json MostExpensiveView(const PartSummary& summary) {
+Json MostExpensiveView(const PartSummary& summary, const SegmentGraph& graph) {
   constexpr size_t kMost = 25;
   Json list = Json::array();
   for (size_t i = 0; i < std::min(summary.collectives.size(), kMost); ++i) {
     const CollectiveGroup& group = summary.collectives[i];
-    list.push_back({{"collective", CollectiveView(group.sum)},
-                    {"cause", group.cause},
-                    {"source", group.source},
-                    {"phase", group.phase},
-                    {"places", group.places},
-                    {"instruction", group.at}});
+    list.push_back(
+        {{"collective", CollectiveView(group.sum)},
+         {"cause", group.cause},
+         {"source", group.source},
+         {"phase", group.phase.empty() ? PhaseText(graph.phase_of[group.at]) : group.phase},
+         {"places", group.places},
+         {"instruction", group.at}});
   }
   return list;
 }
@@ -142,10 +162,13 @@ Json SegmentsView(const SegmentGraph& graph) {
   return list;
 }
 
-Json NodesView(const SegmentGraph& graph) {
+Json NodesView(const SegmentGraph& graph, const LayerLabels& labels) {
   Json list = Json::array();
   for (const SegmentNode& node : graph.nodes) {
-    list.push_back({{"segment", node.segment}, {"layers", node.layers}, {"block", node.block}});
+    list.push_back({{"segment", node.segment},
+                    {"layers", node.layers},
+                    {"text", LayersText(node, labels)},
+                    {"block", node.block}});
   }
   return list;
 }
@@ -159,6 +182,47 @@ Json EdgesView(const SegmentGraph& graph) {
                     {"collectives", CollectivesView(edge.collectives)}});
   }
   return list;
+}
+
+// What users call each layer that an operator is of: its number and its name.
+Json LayerNamesView(const SegmentGraph& graph, const LayerLabels& labels) {
+  Json list = Json::array();
+  for (const int64_t layer : std::set<int64_t>(graph.layer_of.begin(), graph.layer_of.end())) {
+    if (layer >= 0) list.push_back({layer, labels.Text({layer})});
+  }
+  return list;
+}
+
+// When operators and collectives run, in ten-millionths of the end of the last: whole numbers are
+// the shortest text. `first_move`: by instruction, where its collectives begin in the list of all.
+Json StepView(const PlanPart& program, const std::vector<int64_t>& first_move) {
+  if (!program.step_timeline.has_value()) return Json();
+  const PlanStepTimeline& timeline = *program.step_timeline;
+  double end = 0;
+  for (size_t i = 0; i < timeline.start.size(); ++i)
+    end = std::max(end, timeline.start[i] + program.instructions[i].seconds);
+  for (const PlanCollectiveRun& run : timeline.collectives)
+    end = std::max(end, run.start + run.seconds);
+  const auto moment = [&](double seconds) {
+    constexpr double kParts = 1e7;
+    return end > 0 ? std::llround(seconds / end * kParts) : 0;
+  };
+  Json start = Json::array(), begin = start, stop = start, moves = start;
+  for (const double seconds : timeline.start) start.push_back(moment(seconds));
+  for (const PlanCollectiveRun& run : timeline.collectives) {
+    begin.push_back(moment(run.start));
+    stop.push_back(moment(run.start + run.seconds));
+    Json own = Json::array();
+    for (size_t i = 0; i < run.instructions.size(); ++i)
+      own.push_back(first_move[static_cast<size_t>(run.instructions[i])] + run.positions[i]);
+    moves.push_back(std::move(own));
+  }
+  return {{"end", end},
+          {"contention", timeline.contention_seconds},
+          {"launch", timeline.launch_seconds},
+          {"start", std::move(start)},
+          {"runs",
+           {{"start", std::move(begin)}, {"end", std::move(stop)}, {"moves", std::move(moves)}}}};
 }
 
 Json MemoryView(const std::optional<PlanMemoryTimeline>& memory) {
@@ -188,18 +252,20 @@ Json CollectiveView(const PlanCollective& collective) {
           {"seconds", Shortened(collective.seconds)}};
 }
 
-Json ProgramView(const PlanPart& program, int64_t micro_batches) {
+Json ProgramView(const PlanPart& program, int64_t micro_batches, const LayerLabels& labels) {
   const SegmentGraph graph = SegmentsOf(program, micro_batches);
   const PartSummary summary = Summarize(program);
   const std::vector<PlanInstruction>& instructions = program.instructions;
   absl::flat_hash_map<std::string, size_t> by_name;
   for (size_t i = 0; i < instructions.size(); ++i) by_name[instructions[i].name] = i;
   OperatorColumns columns;
+  std::vector<int64_t> first_move;
   for (size_t i = 0; i < instructions.size(); ++i) {
     AddInstruction(program, instructions[i], columns);
     columns.phase.push_back(graph.phase_of[i]);
     columns.layer.push_back(graph.layer_of[i]);
     columns.node.push_back(graph.node_of[i]);
+    first_move.push_back(static_cast<int64_t>(columns.moves.size()));
     for (const PlanCollective& collective : instructions[i].collective) {
       const auto value = by_name.find(collective.value);
       columns.moves.push_back(
@@ -236,11 +302,13 @@ Json ProgramView(const PlanPart& program, int64_t micro_batches) {
           {"outputs", TensorsView(program.outputs, {})},
           {"recompute", program.recompute},
           {"axes", AxesView(summary)},
-          {"phases", PhasesView(summary)},
-          {"most_expensive", MostExpensiveView(summary)},
+          {"phases", PhasesView(program, graph)},
+          {"most_expensive", MostExpensiveView(summary, graph)},
           {"segments", SegmentsView(graph)},
-          {"nodes", NodesView(graph)},
+          {"nodes", NodesView(graph, labels)},
           {"edges", EdgesView(graph)},
+          {"layer_names", LayerNamesView(graph, labels)},
+          {"step", StepView(program, first_move)},
           {"memory", MemoryView(program.memory_timeline)}};
 }
 

@@ -13,8 +13,6 @@
 namespace meshwright {
 namespace {
 
-constexpr size_t kMostLayersNamed = 4;
-
 // A quoted string of the DOT language. Its escapes begin with a backslash, so text may have none.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
@@ -29,13 +27,6 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string LayersText(const std::vector<int64_t>& layers) {
-  if (layers[0] < 0) return "";
-  if (layers.size() == 1) return absl::StrCat("layer ", layers[0]);
-  if (layers.size() <= kMostLayersNamed) return absl::StrCat("layers ", absl::StrJoin(layers, ","));
-  return absl::StrCat("layers ", layers.front(), " to ", layers.back());
-}
-
 std::string CollectiveLines(const Plan& plan, const std::vector<PlanCollective>& collectives) {
   return absl::StrJoin(collectives, "\n", [&plan](std::string* out, const PlanCollective& one) {
     absl::StrAppend(out, one.kind, " ", absl::StrJoin(one.axes, ","), ", ",
@@ -43,11 +34,12 @@ std::string CollectiveLines(const Plan& plan, const std::vector<PlanCollective>&
   });
 }
 
-void AddProgram(const Plan& plan, const SegmentGraph& graph, size_t number, std::string& dot) {
+void AddProgram(const Plan& plan, const SegmentGraph& graph, const LayerLabels& labels,
+                size_t number, std::string& dot) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const SegmentNode& node = graph.nodes[n];
     const DrawnSegment& segment = graph.segments[node.segment];
-    const std::string layers = LayersText(node.layers);
+    const std::string layers = LayersText(node, labels);
     std::string label = layers.empty() ? segment.label
                                        : absl::StrCat(PhaseText(segment.phase),
                                                       segment.phase == 0 ? "" : " ", layers);
@@ -73,6 +65,7 @@ void AddProgram(const Plan& plan, const SegmentGraph& graph, size_t number, std:
 
 std::string SegmentDot(const Plan& plan) {
   const DevicePrograms programs = ProgramsOf(plan);
+  const LayerLabels labels = LabelsOf(programs);
   std::string dot = absl::StrCat("digraph ", Quoted(ProgramName(plan)),
                                  " {\n  node [shape=box, fontname=\"sans-serif\"];\n"
                                  "  edge [fontname=\"sans-serif\", fontsize=10];\n");
@@ -86,7 +79,7 @@ std::string SegmentDot(const Plan& plan) {
             ? ""
             : absl::StrCat(stages.size() == 1 ? "stage " : "stages ", absl::StrJoin(stages, ", "));
     absl::StrAppend(&dot, "  subgraph cluster_", p, " {\n    label=", Quoted(label), ";\n");
-    AddProgram(plan, SegmentsOf(programs.programs[p], plan.micro_batches), p, dot);
+    AddProgram(plan, SegmentsOf(programs.programs[p], plan.micro_batches), labels, p, dot);
     dot += "  }\n";
   }
   return dot + "}\n";

@@ -301,6 +301,12 @@ class SegmentFinder {
 
 }  // namespace
 
+std::string LayersText(const SegmentNode& node, const LayerLabels& labels) {
+  std::vector<int64_t> layers = node.layers;
+  std::sort(layers.begin(), layers.end());
+  return layers.empty() || layers[0] < 0 ? "" : labels.Text(layers);
+}
+
 SegmentGraph SegmentsOf(const PlanPart& program, int64_t micro_batches) {
   return SegmentFinder(program, micro_batches).Find();
 }

@@ -42,6 +42,9 @@ struct SegmentNode {
   int32_t block = 0;
 };
 
+// "layers 0-23", as users call them; "" of what belongs to no layer.
+std::string LayersText(const SegmentNode& node, const LayerLabels& labels);
+
 // Values that operators of one node make and those of another take.
 struct SegmentEdge {
   int32_t from = 0, to = 0;  // nodes

@@ -19,7 +19,7 @@ inline constexpr size_t kMostShownTasks = 40'000;
 
 // `file`: what the user calls the plan.
 Json PlanView(const Plan& plan, const std::string& file);
-Json ProgramView(const PlanPart& program, int64_t micro_batches);
+Json ProgramView(const PlanPart& program, int64_t micro_batches, const LayerLabels& labels);
 // What was measured for the plan; null without a profile database.
 Json ProfileView(const Plan& plan);
 // Of plans of models.
