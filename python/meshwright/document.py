@@ -277,7 +277,7 @@ class Plan:
         """The figures of the whole plan, without its lists."""
         lists = {
             *("parameters", "outputs", "instructions", "collectives", "inputs", "warnings"),
-            *("op_names", "source_files", "memory_timeline"),
+            *("op_names", "source_files", "memory_timeline", "step_timeline"),
         }
         return {key: value for key, value in self.as_dict().items() if key not in lists}
 
