@@ -260,10 +260,10 @@ function Stages({ plan }: { plan: Plan }) {
       columns={[
         { title: "stage", cell: ({ number }) => number },
         ...(over ? [{ title: "nodes of", cell: ({ number }: { number: number }) => <Name text={over.groups[over.stage_groups[number]].name} /> }] : []),
-        { title: "layers", cell: ({ stage }) => stage.layers.replaceAll(/\blayers? /g, "") },
+        { title: "layers", cell: ({ stage }) => <span class="together">{stage.layers.replaceAll(/\blayers? /g, "")}</span> },
         { title: "devices", cell: ({ stage }) => <><span class="together">{rangesText([...stage.devices].sort((a, b) => a - b))}</span> <Name class="soft" text={stage.device} /></> },
         { title: "mesh", cell: ({ stage }) => <bdi class="together">{shortened(meshText(stage.mesh), 40)}</bdi> },
-        ...(plan.programs.length > 0 ? [{ title: "used for", cell: ({ stage }: { stage: Stage }) => usesOf(plan.programs[stage.program]) }] : []),
+        ...(plan.programs.some((program) => program.axes.length > 0) ? [{ title: "used for", cell: ({ stage }: { stage: Stage }) => usesOf(plan.programs[stage.program]) }] : []),
         { title: "forward, each", number: true, cell: ({ stage }) => time(stage.forward) },
         { title: "backward, each", number: true, cell: ({ stage }) => time(stage.backward) },
         { title: "update, once", number: true, cell: ({ stage }) => time(stage.update) },

@@ -6,11 +6,11 @@ import { useShared } from "../context";
 import { categories, deviceCount, planNames, type Plan } from "../data";
 import { bytesText, costText, countText, dollarsText, meshText, percentText, plural } from "../format";
 import { shareOf } from "../numbers";
-import { categoryColours, series } from "../palette";
+import { categoryColours, none, series } from "../palette";
 import { Legend, Name, Nothing, Scroll, Table } from "../parts/basic";
 import { Bars, XyChart } from "../parts/chart";
 import { shortened } from "../text";
-import { degreesText, serialSeconds } from "./summary";
+import { degreesText, serialSeconds, timeParts } from "./summary";
 
 interface Row {
   title: string;
@@ -48,6 +48,8 @@ export function Compare() {
   const names = planNames(plans);
   const changed = useMemo(() => differences(plans.filter((plan) => plan.programs.length > 0)), [plans]);
   const withPrograms = names.filter((_, i) => plans[i].programs.length > 0);
+  // Where they add up to the step.
+  const parts = useMemo(() => plans.map((plan) => (plan.stages.length === 0 ? timeParts(plan).filter((part) => part.value > 1e-9 * plan.step) : undefined)), [plans]);
   const counts = new Set(plans.map(deviceCount));
   const best = plans.reduce((a, b) => (b.step < a.step ? b : a));
   return (
@@ -61,7 +63,7 @@ export function Compare() {
               <tr>
                 <td />
                 {names.map((name, i) => (
-                  <th scope="col" key={i}>
+                  <th scope="col" key={i} class="roomy">
                     <Name text={name} />
                   </th>
                 ))}
@@ -76,7 +78,7 @@ export function Compare() {
                       {row.title}
                     </th>
                     {plans.map((plan, i) => (
-                      <td key={i}>
+                      <td key={i} class="roomy">
                         <Name text={row.cell(plan)} />
                         {row.title === "step" && plan !== best && <span class="soft"> ({slower(shareOf(plan.step, best.step))})</span>}
                       </td>
@@ -90,7 +92,8 @@ export function Compare() {
       <div class="columns">
         <section class="panel">
           <h2>Step</h2>
-          <Bars label="Step of each plan" text={(value) => costText(value, plans[0].in_seconds)} bars={plans.map((plan, i) => ({ name: names[i], value: plan.step, colour: series(0) }))} />
+          <Bars label="Step of each plan" text={(value) => costText(value, plans[0].in_seconds)} bars={plans.map((plan, i) => ({ name: names[i], value: plan.step, colour: none, parts: parts[i] }))} />
+          <Legend entries={[...new Map(parts.flatMap((list) => list ?? []).map((part) => [part.name, part.colour]))]} />
         </section>
         <section class="panel">
           <h2>Peak memory of a device</h2>
@@ -111,7 +114,7 @@ export function Compare() {
             <h2>Step by number of devices</h2>
             <XyChart
               label="Step of each plan by number of devices"
-              x={{ title: "devices", text: countText, log: true }}
+              x={{ title: "devices", text: countText, log: true, at: [...counts] }}
               y={{ title: "step", text: (value) => costText(value, plans[0].in_seconds) }}
               points={plans.map((plan, i) => ({ x: deviceCount(plan), y: plan.step, name: names[i], colour: series(i) }))}
               fromZero
