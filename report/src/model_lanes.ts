@@ -3,7 +3,7 @@
 
 import { nodeOf, type Plan, sum } from "./data";
 import type { GanttRow } from "./gantt";
-import { stepPartColour } from "./palette";
+import { stepPartColour, stepPartName } from "./palette";
 import type { Part } from "./parts/basic";
 import { coordinates, placedCoordinates } from "./tiles";
 
@@ -41,7 +41,7 @@ export function modelLanes(plan: Plan, text: (seconds: number) => string): { row
   const { seconds } = plan.transformer!;
   const whole = sum(Object.values(seconds));
   const names = Object.keys(seconds).filter((name) => seconds[name] > 1e-9 * whole);
-  const parts = names.map((name) => ({ name: name.replaceAll("_", " "), value: seconds[name], colour: stepPartColour(name) }));
+  const parts = names.map((name) => ({ name: stepPartName(name), value: seconds[name], colour: stepPartColour(name) }));
   const boxes: Box[] = [];
   let now = 0;
   const add = (lane: Box["lane"], name: string, takes: number, what: string) => {
@@ -60,7 +60,7 @@ export function modelLanes(plan: Plan, text: (seconds: number) => string): { row
   for (let m = 0; m < count; m += 1) {
     for (const [name, axis] of ofMicroBatch) {
       const which = count === plan.micro_batches ? `micro-batch ${m}` : `${(plan.micro_batches / count).toFixed(1)} micro-batches`;
-      add(axis === null ? "compute" : linksOf(axis), name, seconds[name] / count, `${name.replaceAll("_", " ")} of ${which}`);
+      add(axis === null ? "compute" : linksOf(axis), name, seconds[name] / count, `${stepPartName(name)} of ${which}`);
     }
   }
   add(linksOf("dp"), "data_communication", seconds.data_communication, "exposed communication of gradients and weights");

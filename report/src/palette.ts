@@ -42,6 +42,9 @@ const stepParts: Record<string, string> = {
   optimizer: series(2),
 };
 
+/** A part of a model's step in the words that programs have for it. */
+export const stepPartName = (name: string): string => (name === "compute" ? "computation" : name.replaceAll("_", " "));
+
 /** Of a part of a model's step, as the plan names it. */
 export function stepPartColour(name: string): string {
   return stepParts[name] ?? none;

@@ -4,6 +4,7 @@
 import type { ArrayReference } from "./context";
 import { categories, planNames, type Plan, type Program, type Report } from "./data";
 import { specText, typeText } from "./format";
+import { stepPartName } from "./palette";
 import { aliasesOf, find, Index, matcherOf } from "./search";
 
 export interface Hit {
@@ -63,7 +64,7 @@ export class Everything {
     planNames(report.plans).forEach((name, i) => add("plan", name, i === number ? "this one" : "", "summary", i));
     this.arrays = [];
     if (!plan) return;
-    const step = plan.transformer ? Object.keys(plan.transformer.seconds).map((name) => name.replaceAll("_", " ")) : ["computation", "communication"];
+    const step = plan.transformer ? Object.keys(plan.transformer.seconds).map(stepPartName) : ["computation", "communication"];
     for (const name of step) add("part", name, "of the step", "time");
     const memory = plan.transformer ? Object.keys(plan.transformer.memory[0] ?? {}) : categories;
     for (const name of memory) add("part", name, "of memory", "memory");

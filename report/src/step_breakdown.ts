@@ -20,14 +20,17 @@ export function stageTimes(plan: Plan): [forward: number, backward: number, upda
 
 /** What a step consists of, in the words and colours of all pages. */
 export function stepParts(plan: Plan, parts: StepParts): Part[] {
-  return [
+  const all = [
     { name: "computation", value: parts.computation, colour: computeColour },
     { name: "exposed communication", value: parts.exposed, colour: communicationColour },
     { name: "idle", value: parts.idle, colour: waitingColour },
     { name: "contention of hidden communication", value: parts.contention, colour: contentionColour },
     { name: "launch overhead", value: parts.launch, colour: launchColour },
     { name: plan.profile ? "measured beyond the cost model" : "other", value: parts.rest, colour: waitingColour },
-  ].filter((part) => part.value > 0);
+  ];
+  // What rounding leaves is no part.
+  const least = 1e-6 * sum(all.map((part) => part.value));
+  return all.filter((part) => part.value > least);
 }
 
 export interface OpcodeTime {

@@ -1,7 +1,7 @@
 // One step of a program, as the plan costs it: when each operator and collective runs, what hides
 // behind what, and which of them the step waits for. With the plan's times of an overlapped step
 // (docs/plan-schema.md) everything adds up to the step; without them operators wait for their own
-// collectives, one after another.
+// collectives, without overlap.
 
 import { nodeOf, type Plan, type Program, sum } from "./data";
 

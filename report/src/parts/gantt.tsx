@@ -52,7 +52,7 @@ function paint(
 
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
-  const step = tickStep(span.to - span.from, Math.max(2, (width - left) / 120));
+  const step = tickStep(span.to - span.from, Math.max(3, (width - left) / 110));
   context.textAlign = "center";
   for (let t = Math.ceil(span.from / step) * step; t <= span.to; t += step) {
     context.fillStyle = grid;

@@ -3,7 +3,7 @@ import { useShared } from "../context";
 import { categories, deviceCount, type Plan, sum } from "../data";
 import { bytesText, costText, countText, dollarsText, meshText, percentText, plural, runTimeText, secondsText } from "../format";
 import { shareOf } from "../numbers";
-import { categoryColours, communicationColour, computeColour, memoryPartColour, stepPartColour, waitingColour } from "../palette";
+import { categoryColours, communicationColour, computeColour, launchColour, memoryPartColour, stepPartColour, stepPartName, waitingColour } from "../palette";
 import { Name, Nothing, type Part, Sentence, Stack, Table } from "../parts/basic";
 import { stepParts } from "../step_breakdown";
 import { partsOf } from "../step_lanes";
@@ -23,7 +23,7 @@ function Card({ label, value, note }: { label: string; value: string; note: stri
 export function timeParts(plan: Plan): Part[] {
   if (plan.transformer) {
     return Object.entries(plan.transformer.seconds).map(([name, value]) => ({
-      name: name.replaceAll("_", " "),
+      name: stepPartName(name),
       value,
       colour: stepPartColour(name),
     }));
@@ -38,6 +38,8 @@ export function timeParts(plan: Plan): Part[] {
   if (plan.stages.length > 1 && idle > 0) {
     parts.push({ name: "waiting, of the busiest stage", value: idle, colour: waitingColour });
   }
+  const beyond = plan.step - plan.objective;
+  if (plan.stages.length > 0 && beyond > 1e-9 * plan.step) parts.push({ name: "launch overhead, less what overlap saves", value: beyond, colour: launchColour });
   return parts;
 }
 

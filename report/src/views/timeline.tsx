@@ -20,8 +20,9 @@ import { type Box, communicationOf, criticalPath, kernelsOf, partsOf, scheduleOf
 import { shortened } from "../text";
 import { OverPipeline } from "./memory";
 
-const pipelineColours = [...taskColours, series(6), series(7)];
+const pipelineColours = [...taskColours, series(6), series(7), launchColour];
 const transferColour = 4; // and 5: gradients
+const launchTint = 6;
 
 function byRow(count: number, rowOf: readonly number[], start: readonly number[]): number[][] {
   const rows: number[][] = Array.from({ length: count }, () => []);
@@ -90,7 +91,21 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
   const text = (seconds: number) => costText(seconds, plan.in_seconds);
   const over = plan.transformer?.over_groups;
   const nameOf = (group: number): string => (over ? `${group} on ${shortened(over.groups[over.stage_groups[group]].name, 12)}` : String(group));
-  const rows = useMemo(() => pipelineRows(tasks, text, transfers, nameOf), [tasks, transfers]);
+  // What the plan's step has beyond the schedule, whose phases are serial.
+  const beyond = plan.step - tasks.seconds;
+  const shown = tasks.group.length === tasks.all_tasks && beyond > 0 ? beyond : 0;
+  const rows = useMemo(() => {
+    const all = pipelineRows(tasks, text, transfers, nameOf);
+    if (shown <= 1e-9 * tasks.seconds) return all;
+    const end = tasks.seconds + shown;
+    return [
+      ...all,
+      {
+        name: "host", start: Float64Array.of(tasks.seconds), end: Float64Array.of(end), colour: Uint8Array.of(launchTint), label: () => "launch",
+        describe: () => `Launch overhead, less what overlapped collectives save: ${text(shown)}, drawn at the end.`,
+      },
+    ];
+  }, [tasks, transfers]);
   const busy = Array.from({ length: tasks.groups }, () => [0, 0, 0, 0]);
   tasks.group.forEach((g, i) => {
     busy[g][tasks.kind[i]] += tasks.end[i] - tasks.start[i];
@@ -100,8 +115,9 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
     <>
       <p>
         {plan.schedule}, {plural(plan.stages.length, "stage")} on {plural(tasks.groups, "group")} of devices,{" "}
-        {plural(plan.micro_batches, "micro-batch", "micro-batches")}: a step takes {text(tasks.seconds)} with every
-        phase's operators without overlap; groups do nothing for {percentText(plan.bubble_share)} of it.
+        {plural(plan.micro_batches, "micro-batch", "micro-batches")}: the schedule takes {text(tasks.seconds)} with every
+        phase's operators without overlap, and groups do nothing for {percentText(plan.bubble_share)} of it.
+        {Math.abs(beyond) > 1e-6 * plan.step && (beyond > 0 ? ` Launch overhead, less what overlapped collectives save, makes it the plan's ${text(plan.step)}.` : ` Overlapped collectives save ${text(-beyond)} more than launch overhead costs: the plan's step is ${text(plan.step)}.`)}
         {cut && ` Shown are the first ${plural(tasks.group.length, "task")} of ${tasks.all_tasks.toLocaleString("en-US")}.`}
       </p>
       <div class="panel">
@@ -115,7 +131,7 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
           label={`Pipeline timeline: ${plural(tasks.groups, "group")}, ${plural(tasks.group.length, "task")}`}
           rows={rows}
           colours={pipelineColours}
-          seconds={tasks.shown_seconds}
+          seconds={tasks.shown_seconds + shown}
           text={text}
         />
         <Legend
@@ -124,6 +140,7 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
               .map((kind, k): [string, string, number] => [kind, taskColours[k], k])
               .filter(([, , k]) => tasks.kind.includes(k))
               .map(([kind, colour]): [string, string] => [kind, colour]),
+            ...(shown > 1e-9 * tasks.seconds ? ([["launch overhead", launchColour]] as [string, string][]) : []),
             ...(transfers ? ([["activations sent", series(6)], ["gradients sent", series(7)]] as [string, string][]) : []),
           ]}
         />
@@ -244,7 +261,7 @@ function OneStep({ program, name, number }: { program: Program; name: string; nu
         <h2>{name}</h2>
         <p>
           {overlapped
-            ? `Each operator runs when what it needs is there, and collectives beside operators that do not need them: ${text(picture.seconds)}, of which communication is exposed for ${text(parts.exposed)} and hidden for ${text(parts.hidden)}.`
+            ? `Each operator runs when what it needs is there, overlapped with collectives that it does not need: ${text(picture.seconds)}, of which communication is exposed for ${text(parts.exposed)} and hidden for ${text(parts.hidden)}.`
             : `Operators in the order of the program and the collectives that they wait for, without overlap: ${text(picture.seconds)}.`}{" "}
           All executions of an operator are one box.
         </p>

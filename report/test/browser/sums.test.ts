@@ -74,6 +74,7 @@ function check(one: Plan): void {
   }
   if (one.timeline) {
     near(one.timeline.seconds, one.transformer ? one.step : one.objective, "the pipeline's step");
+    if (!one.transformer) near(total(timeParts(one)), Math.max(one.step, one.objective), "the pipeline's parts");
     near(Math.max(...one.timeline.end), one.timeline.shown_seconds, "its last task");
     const path = schedulePath(one.timeline);
     near(sum(path.map((link) => link.end - link.start)), one.timeline.seconds, "its critical path");
