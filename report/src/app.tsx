@@ -186,7 +186,10 @@ export function App({ report }: { report: Report }) {
               report={report}
               plan={number}
               views={views.filter((view) => !empty(view))}
-              onGo={(hit) => change({ view: hit.view, plan: hit.plan, chosen: hit.array }, true)}
+              onGo={(hit) => {
+                change({ view: hit.view, plan: hit.plan, chosen: hit.array }, true);
+                if (hit.view === current.id) requestAnimationFrame(() => document.querySelector("#opened, #chosen")?.scrollIntoView({ block: "start" }));
+              }}
             />
           </div>
           <h1 tabIndex={-1} ref={heading}>

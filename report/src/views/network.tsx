@@ -235,6 +235,10 @@ export function Network() {
     const { node, layer } = program.instructions;
     if (operator >= 0 && node[operator] >= 0) setOpen({ node: node[operator], layer: layer[operator] });
   }, [operator, program]);
+  // Who comes for an operator sees it, and not the whole network first; App scrolls to the top before.
+  useEffect(() => {
+    if (operator >= 0) requestAnimationFrame(() => document.getElementById("opened")?.scrollIntoView({ block: "start" }));
+  }, []);
   const names = useMemo(() => parameterOperators(program), [program]);
   const pick = (reference: ArrayReference) => {
     // A parameter is an operator too: its users are of interest here.

@@ -130,7 +130,7 @@ function Chosen({ reference }: { reference: ArrayReference }) {
   const device = first === undefined ? plan.cluster.parts[0].device : plan.stages[first].device;
   const part = plan.cluster.parts.find((p) => p.device === device) ?? plan.cluster.parts[0];
   return (
-    <section class="panel" aria-label="The chosen array">
+    <section class="panel" id="chosen" aria-label="The chosen array">
       <h2 class="full">
         <Name text={one.name} class="full" />
       </h2>

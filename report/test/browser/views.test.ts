@@ -275,6 +275,7 @@ test("one step is drawn in lanes, and an operator leads to what it is and where 
   await details.locator("button", { hasText: "Show in the network" }).click();
   await opened.page.locator("h1", { hasText: "Network" }).waitFor();
   assert.equal(await details.locator("h2").innerText(), operator);
+  await opened.page.waitForFunction(() => window.scrollY > 0 && Math.abs(document.getElementById("opened")!.getBoundingClientRect().top) < 20);
   await opened.expectClean();
   await opened.page.close();
 });
