@@ -48,7 +48,28 @@ def run(model, kind, folder, steps=2):
     [("gpt", "gpipe"), ("moe", "meshes"), ("moe", "interleaved"), ("wide_resnet", "zb-h1")],
 )
 def test_equals_the_unsharded_step(model, kind, tmp_path):
-    run(model, kind, tmp_path / "stages")
+    train, state, arguments = run(model, kind, tmp_path / "stages")
+    planned, measured = orders(train, state, arguments)
+    assert measured == planned
+    apart = {phase for phases in measured.values() for phase, _ in phases} == PHASES_APART
+    assert apart == (kind == "zb-h1")
+
+
+PHASES_APART = {"forward", "backward", "weight gradient", "update"}
+
+
+def orders(train, state, arguments):
+    """By stage the phases as they were planned, and as they ran."""
+    timeline = Timeline()
+    train.observed(timeline, state, *arguments[1:])
+    ran = timeline.phases()
+    planned, measured = collections.defaultdict(list), collections.defaultdict(list)
+    for task in train.runtime.order:
+        for _ in train.runtime.phases_of(task):
+            planned[task.stage].append((task.phase, task.micro_batch))
+    for one in ran:
+        measured[one.task.stage].append((one.task.phase, one.task.micro_batch))
+    return planned, measured
 
 
 def test_layers_of_a_loop_in_uneven_stages(tmp_path):
@@ -64,16 +85,10 @@ def test_layers_of_a_loop_in_uneven_stages(tmp_path):
     with pytest.raises(mw.InvalidArgumentError, match="was donated to an earlier call"):
         train(state, *arguments[1:])
 
-    # The measured order is the planned one, on every stage's devices.
+    # Both schedules as a trace.
     timeline = Timeline()
     newer, _ = train.observed(timeline, newer, *arguments[1:])
-    ran = timeline.ran()
-    planned, measured = collections.defaultdict(list), collections.defaultdict(list)
-    for task in train.runtime.order:
-        planned[task.stage].append((task.phase, task.micro_batch))
-    for one in ran:
-        measured[one.task.stage].append((one.task.phase, one.task.micro_batch))
-    assert measured == planned
+    ran = timeline.phases()
     events = trace_of(train.runtime.planned, ran, 2)["traceEvents"]
     assert {event["pid"] for event in events} == {1, 2}
     assert {event["tid"] for event in events if event["ph"] == "X"} == {1, 2}

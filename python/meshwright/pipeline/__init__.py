@@ -78,8 +78,8 @@ class Pipeline(Called):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.observed(None, *args, **kwargs)
 
-    def observed(self, observe: Observer, *args: Any, **kwargs: Any) -> Any:
-        """The same, with `observe` called after every phase's dispatch: see Runtime.run."""
+    def observed(self, observe: Observer | None, *args: Any, **kwargs: Any) -> Any:
+        """The same, with `observe` told of every phase's dispatch: see Runtime.run."""
         signature = self._signature
         leaves = self._leaves(args, kwargs)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from meshwright import _library, errors
 from meshwright.document import Plan
 
+WEIGHTS = "weight gradient"
+
 
 @dataclasses.dataclass(frozen=True)
 class Task:
     """A phase of a stage: of a micro-batch, or the update (micro_batch None)."""
 
     stage: int
-    phase: str  # forward, backward, update
+    phase: str  # forward, backward, weight gradient, update
     micro_batch: int | None
     start: float  # simulated, seconds from the step's begin
     end: float
@@ -31,8 +33,7 @@ def planned_order(plan: Plan) -> list[Task]:
 
     A phase starts there after those that it needs, and each group of devices runs one at a time, so
     this is an order of every group's own and one in which all processes can dispatch alike. A
-    schedule that has the weights' gradients apart (zb-h1) has them in the backward phase here, as
-    the emitted modules have.
+    schedule that has the weights' gradients apart (zb-h1) has phases of their own for them.
     """
     # The events lie in groups; Python's sort is stable, so phases of no length keep their order.
     events = json.loads(_library.simulate(plan.to_json().encode(), {})[1])
@@ -51,7 +52,7 @@ def planned_order(plan: Plan) -> list[Task]:
             1e-6 * (event["ts"] + event["dur"]),
         )
         for event in events["traceEvents"]
-        if event.get("cat") in ("forward", "backward", "update")
+        if event.get("cat") in ("forward", "backward", WEIGHTS, "update")
     ]
     return _causal(tasks, len(plan.stages))
 
@@ -70,6 +71,8 @@ def _causal(tasks: Sequence[Task], stages: int) -> list[Task]:
                 (task.stage + 1, "backward", task.micro_batch),
                 (task.stage, "forward", task.micro_batch),
             ]
+        if task.phase == WEIGHTS:
+            return [(task.stage, "backward", task.micro_batch)]
         return []
 
     ordered: list[Task] = []

@@ -21,7 +21,7 @@ from jax.sharding import NamedSharding
 from meshwright import errors
 from meshwright.pipeline.arrays import StagedArray, part_of
 from meshwright.pipeline.moves import absent, everywhere, is_here, move, put
-from meshwright.pipeline.order import Task
+from meshwright.pipeline.order import WEIGHTS, Task
 from meshwright.pipeline.routes import Port, Result, Routes, Source
 from meshwright.verify.stage_files import StageFiles, Value
 from meshwright.verify.stage_program import StageProgram
@@ -37,8 +37,16 @@ _COMBINE = {
 
 Module = tuple[int, str]  # stage, phase as the index has it
 Input = tuple[Module, int]  # of a module
-# What the runtime tells of every phase that it has dispatched: the task, its inputs, its outputs.
-Observer = Any
+
+
+class Observer:
+    """What a runtime tells of a step while it dispatches it."""
+
+    def ran(self, task: Task, module: Module, inputs: Sequence[Any], done: Any) -> None:
+        """A phase, which starts with its inputs and has ended when `done` is there."""
+
+    def sent(self, port: Port, taker: Module, task: Task, name: str, array: Any) -> None:
+        """An output of a phase on its way to another stage's devices; `array`: before it leaves."""
 
 
 class Runtime:
@@ -87,15 +95,24 @@ class Runtime:
             for module in self.programs
         }
         self._donated = self._find_donated(donated)
+        # Backward phases whose weights' gradients are a phase of their own.
+        apart = {task.stage for task in order if task.phase == WEIGHTS}
+        self._apart = {
+            module
+            for module in self.programs
+            if module[1] == "backward" and module[0] in apart and self._summed[module]
+        }
         # Those of which this process has devices.
         self.here = {
             module
             for module in self.programs
             if any(device.process_index == jax.process_index() for device in places[module[0]])
         }
-        self._compiled = {
-            module: self._compile(module) for module in self.programs if module in self.here
-        }
+        self._compiled: dict[Module, Any] = {}
+        self._needed: dict[Module, Sequence[int]] = {}  # of a backward phase by the one apart
+        for module in self.programs:
+            if module in self.here:
+                self._compile(module)
         self._numbers = self._micro_batch_numbers()
 
     # What is known before anything runs.
@@ -176,11 +193,16 @@ class Runtime:
                 donated[module].append(number)
         return donated
 
-    def _compile(self, module: Module) -> Any:
+    def _compile(self, module: Module) -> None:
+        program, kept, summed = self.programs[module], self._kept[module], self._summed[module]
         with _naming(f"stage {module[0]} {module[1]}"):
-            return self.programs[module].compile(
-                self._kept[module], self._summed[module], self._donated[module]
-            )
+            if module in self._apart:
+                later = (module[0], WEIGHTS)
+                self._compiled[module], self._compiled[later], self._needed[module] = (
+                    program.compile_split(kept, summed)
+                )
+            else:
+                self._compiled[module] = program.compile(kept, summed, self._donated[module])
 
     def _micro_batch_numbers(self) -> dict[Input, list[Any]]:
         count = range(self.files.micro_batches)
@@ -222,16 +244,25 @@ class Runtime:
     # One step.
 
     def phases_of(self, task: Task) -> list[str]:
-        """The modules that a task runs: an update that waits for others comes in two parts."""
+        """The modules that a task runs: an update that waits for others comes in two parts, a
+        backward phase that nothing waits for in none where the weights' gradients come later."""
+        backward = (task.stage, "backward")
+        if task.phase == WEIGHTS:
+            return [WEIGHTS] if backward in self._apart else []
         names = (task.phase, "update-before-shared") if task.phase == "update" else (task.phase,)
-        return [name for name in names if (task.stage, name) in self.programs]
+        return [
+            name
+            for name in names
+            if (task.stage, name) in self.programs
+            and not (name == "backward" and backward in self._apart and not self._kept[backward])
+        ]
 
-    def run(self, inputs: Sequence[Any], observe: Observer = None) -> list[Any]:
+    def run(self, inputs: Sequence[Any], observe: Observer | None = None) -> list[Any]:
         """Dispatches a step.
 
         Args:
           inputs: the program's parameters: jax.Arrays, StagedArrays, arrays of the host.
-          observe: is called with every phase's task, inputs and outputs.
+          observe: is told of every phase and of what is sent.
 
         Returns:
           The outputs, which are still being computed.
@@ -240,7 +271,7 @@ class Runtime:
 
 
 class _Step:
-    def __init__(self, runtime: Runtime, inputs: Sequence[Any], observe: Observer) -> None:
+    def __init__(self, runtime: Runtime, inputs: Sequence[Any], observe: Observer | None) -> None:
         self._runtime = runtime
         self._programs = runtime.programs
         self._micro_batches = runtime.files.micro_batches
@@ -255,11 +286,16 @@ class _Step:
         self._values: dict[tuple[Input, int | None], dict[Port, Any]] = defaultdict(dict)
         self._totals = {module: self._zeros(module) for module in self._programs}
         self._results: dict[Port, list[Any]] = defaultdict(list)
+        # What weights' gradients that come later are made from.
+        self._later: dict[tuple[Module, int | None], list[Any]] = {}
 
     def run(self) -> list[Any]:
         for task in self._runtime.order:
             for phase in self._runtime.phases_of(task):
-                self._dispatch(task, (task.stage, phase))
+                if phase == WEIGHTS:
+                    self._dispatch_weights(task)
+                else:
+                    self._dispatch(task, (task.stage, phase))
         return [self._readable(result) for result in self._runtime._routes.results]
 
     def _readable(self, result: Result) -> Any:
@@ -270,25 +306,54 @@ class _Step:
 
     def _dispatch(self, task: Task, module: Module) -> None:
         runtime = self._runtime
-        arrays = [
-            self._input((module, number), source, task.micro_batch)
-            for number, source in enumerate(runtime._routes.sources[module])
-        ]
+        arrays = self._inputs(module, task.micro_batch)
         if module in runtime.here:
-            with _naming(task.name):
-                outputs, totals = runtime._compiled[module](self._totals[module], *arrays)
-            self._totals[module] = totals
-            if self._observe is not None:
-                self._observe(task, module, arrays, [*outputs, *totals])
+            apart = module in runtime._apart
+            totals = [] if apart else self._totals[module]
+            outputs = self._call(task, module, totals, arrays)
+            if apart:
+                given = [arrays[number] for number in runtime._needed[module]]
+                given += outputs[len(runtime._kept[module]) :]
+                self._later[module, task.micro_batch] = given
         else:
             outputs = self._absent(module, runtime._kept[module])
         for index, array in zip(runtime._kept[module], outputs):
             port = Port(*module, index)
-            self._hand_on(port, array, task.micro_batch)
+            self._hand_on(port, array, task)
             if port in runtime._wanted_results():
                 self._results[port].append(array)
 
-    def _hand_on(self, port: Port, array: Any, micro_batch: int | None) -> None:
+    def _dispatch_weights(self, task: Task) -> None:
+        """The weights' gradients of a backward phase that has left them for later."""
+        runtime, backward = self._runtime, (task.stage, "backward")
+        if runtime._kept[backward]:
+            given = self._later.pop((backward, task.micro_batch), [])
+        else:  # nothing else is computed, so nothing ran
+            given = self._inputs(backward, task.micro_batch)
+            if backward in runtime.here:
+                given = [given[number] for number in runtime._needed[backward]]
+        if backward in runtime.here:
+            self._call(task, (task.stage, WEIGHTS), self._totals[backward], given)
+
+    def _call(
+        self, task: Task, module: Module, totals: Sequence[Any], inputs: Sequence[Any]
+    ) -> Sequence[Any]:
+        with _naming(task.name):
+            outputs, totals, done = self._runtime._compiled[module](totals, *inputs)
+        if totals:
+            self._totals[(task.stage, "backward") if module[1] == WEIGHTS else module] = totals
+        if self._observe is not None:
+            self._observe.ran(task, module, inputs, done)
+        return outputs
+
+    def _inputs(self, module: Module, micro_batch: int | None) -> list[Any]:
+        return [
+            self._input((module, number), source, micro_batch)
+            for number, source in enumerate(self._runtime._routes.sources[module])
+        ]
+
+    def _hand_on(self, port: Port, array: Any, task: Task) -> None:
+        micro_batch = task.micro_batch
         moved: dict[Any, Any] = {}  # several phases of a stage may take it
         for taker in self._runtime._takers.get(port, ()):
             module, number = taker
@@ -298,6 +363,9 @@ class _Step:
             sharding = self._programs[module].in_shardings[number]
             if sharding not in moved:
                 moved[sharding] = move(array, sharding)
+                if self._observe is not None and module[0] != port.stage:
+                    name = self._runtime._routes.value(port).name
+                    self._observe.sent(port, module, task, name, array)
             self._values[taker, None if update else micro_batch][port] = moved[sharding]
 
     def _input(self, taker: Input, source: Source, micro_batch: int | None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import queue
 import threading
 import time
@@ -10,8 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from meshwright.pipeline.order import Task
+from meshwright.pipeline.routes import Port
+from meshwright.pipeline.runtime import Module, Observer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +29,19 @@ class Ran:
     end: float
 
 
-class Timeline:
+@dataclasses.dataclass(frozen=True)
+class Sent:
+    """An array that went from one stage to another's devices."""
+
+    source: int  # stages
+    target: int
+    phase: str  # of the phase that gave it, as the index has it
+    name: str
+    micro_batch: int | None
+    bytes_per_device: int  # of what a sending device has of it
+
+
+class Timeline(Observer):
     """Observes a runtime's step. For each set of devices a thread waits for phase after phase.
 
     A phase has started when its inputs are there and the one before it on the same devices has
@@ -37,21 +53,24 @@ class Timeline:
         self._queues: dict[tuple[int, ...], queue.SimpleQueue[Any]] = {}
         self._threads: list[threading.Thread] = []
         self._ran: list[Ran] = []
+        self.transfers: list[Sent] = []
 
-    def __call__(
-        self, task: Task, module: tuple[int, str], inputs: Sequence[Any], outputs: Sequence[Any]
-    ) -> None:
-        if not outputs:
-            return
-        devices = tuple(sorted(device.id for device in outputs[0].sharding.device_set))
+    def ran(self, task: Task, module: Module, inputs: Sequence[Any], done: Any) -> None:
+        devices = tuple(sorted(device.id for device in done.sharding.device_set))
         if devices not in self._queues:
             self._queues[devices] = queue.SimpleQueue()
             thread = threading.Thread(target=self._watch, args=(devices,), daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._queues[devices].put((task, module[1], inputs, outputs))
+        self._queues[devices].put((task, module[1], inputs, done))
 
-    def ran(self) -> list[Ran]:
+    def sent(self, port: Port, taker: Module, task: Task, name: str, array: Any) -> None:
+        source = array.sharding
+        shard = source.shard_shape(array.shape)
+        size = math.prod(shard) * np.dtype(array.dtype).itemsize
+        self.transfers.append(Sent(port.stage, taker[0], port.phase, name, task.micro_batch, size))
+
+    def phases(self) -> list[Ran]:
         """Waits for the end of all phases; by start."""
         for waiting in self._queues.values():
             waiting.put(None)
@@ -62,9 +81,9 @@ class Timeline:
     def _watch(self, devices: tuple[int, ...]) -> None:
         before = 0.0
         while (given := self._queues[devices].get()) is not None:
-            task, phase, inputs, outputs = given
+            task, phase, inputs, done = given
             ready = self._wait(inputs)
-            end = self._wait(outputs)
+            end = self._wait([done])
             self._ran.append(Ran(task, phase, devices, max(before, ready), end))
             before = end
 

@@ -68,7 +68,7 @@ def run_stages(
     for _ in range(max(repeats, trace is not None)):
         timeline = Timeline()
         jax.block_until_ready(runtime.run(inputs, timeline))
-        ran = timeline.ran()
+        ran = timeline.phases()
         for one in ran:
             seconds[one.task.stage, one.phase].append(one.end - one.start)
     found += _stage_rows(plan, files, places, seconds if repeats else {})

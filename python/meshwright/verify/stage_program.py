@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.mlir import hlo_to_stablehlo
 from jax.interpreters.mlir import make_ir_context
@@ -15,9 +15,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxlib.mlir import ir
 
 from meshwright import _library, errors
-from meshwright._lowering import _module_function, numpy_dtype
+from meshwright._lowering import _module_function
 from meshwright._shardy import from_hlo, parse_tiles
 from meshwright.verify.stage_files import Module, Value, read_file
+from meshwright.verify.stage_signature import main_of, shape_of
+from meshwright.verify.stage_split import split
 
 
 class StageProgram:
@@ -37,15 +39,15 @@ class StageProgram:
         except errors.InvalidArgumentError as error:
             raise errors.InvalidArgumentError(f"{module.path}: {error}") from None
         self._axes = axes if len(devices) > 1 else []
-        mesh = Mesh(
+        self.mesh = mesh = Mesh(
             np.array(devices).reshape([size for _, size in self._axes] or [1]),
             [name for name, _ in self._axes] or ["one"],
         )
         with make_ir_context():
             parsed = ir.Module.parse(hlo_to_stablehlo(self._proto))  # holds what `main` points to
-            main = _main(parsed)
-            self.inputs = [_shape(type) for type in main.type.inputs]
-            self.outputs = [_shape(type) for type in main.type.results]
+            main = main_of(parsed)
+            self.inputs = [shape_of(type) for type in main.type.inputs]
+            self.outputs = [shape_of(type) for type in main.type.results]
             self.in_shardings, self.out_shardings = (
                 [NamedSharding(mesh, spec) for spec in _specs(main, key, shapes, self._axes)]
                 for key, shapes in (("arg_attrs", self.inputs), ("res_attrs", self.outputs))
@@ -64,28 +66,92 @@ class StageProgram:
     def compile(
         self, kept: Sequence[int], summed: Sequence[int] = (), donated: Sequence[int] = ()
     ) -> jax.stages.Compiled:
-        """The executable: from totals and inputs to the outputs `kept` and new totals.
+        """The executable: from totals and inputs to the outputs `kept`, new totals, and `done`.
 
         Args:
           summed: outputs that are added to totals, which are donated.
           donated: inputs.
-        """
-        function = _module_function(from_hlo(self._proto, self._axes), self.inputs, self.outputs)
 
-        def phase(totals: Sequence[Any], *inputs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        `done` is a number of no meaning, there when the phase has ended and never donated.
+        """
+        function = _module_function(self._module(), self.inputs, self.outputs)
+
+        def both(inputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
             outputs = function(*inputs)
-            added = [total + outputs[number] for total, number in zip(totals, summed)]
-            return [outputs[number] for number in kept], added
+            return [outputs[number] for number in kept], [outputs[number] for number in summed]
+
+        return self._compile(
+            both,
+            (self.inputs, self.in_shardings),
+            [self.out_shardings[number] for number in kept],
+            summed,
+            donated,
+        )
+
+    def compile_split(
+        self, kept: Sequence[int], summed: Sequence[int]
+    ) -> tuple[jax.stages.Compiled | None, jax.stages.Compiled, Sequence[int]]:
+        """The same in two, for a backward phase of which the weights' gradients come later.
+
+        Returns: an executable from no totals and inputs to the outputs `kept` and values that the
+        second needs, None where nothing is kept; the second, from totals, some inputs and these
+        values to no outputs and new totals; and which inputs those are.
+        """
+        parts = split(self._module(), kept)
+        first, shardings = None, []
+        if kept:
+            outputs = [*(self.outputs[number] for number in kept), *parts.between]
+            function = _module_function(parts.first, self.inputs, outputs)
+            first = self._compile(
+                lambda inputs: (function(*inputs), []),
+                (self.inputs, self.in_shardings),
+                [*(self.out_shardings[number] for number in kept), *[None] * len(parts.between)],
+            )
+            shardings = list(first.output_shardings[0])[len(kept) :]
+        others = [number for number in range(len(self.outputs)) if number not in set(kept)]
+        inputs = [*(self.inputs[number] for number in parts.needed), *parts.between]
+        late = _module_function(parts.second, inputs, [self.outputs[number] for number in others])
+
+        def terms(given: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+            outputs = dict(zip(others, late(*given), strict=True))
+            return [], [outputs[number] for number in summed]
+
+        second = self._compile(
+            terms,
+            (inputs, [*(self.in_shardings[number] for number in parts.needed), *shardings]),
+            [],
+            summed,
+        )
+        return first, second, parts.needed
+
+    def _module(self) -> bytes:
+        return from_hlo(self._proto, self._axes)
+
+    def _compile(
+        self,
+        function: Callable[[Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]],
+        inputs: tuple[Sequence[Any], Sequence[Any]],
+        out_shardings: Sequence[Any],
+        summed: Sequence[int] = (),
+        donated: Sequence[int] = (),
+    ) -> jax.stages.Compiled:
+        """`function`: from inputs to outputs and what is added to totals; `inputs`: types, shardings."""
+        types, in_shardings = inputs
+
+        def phase(totals: Sequence[Any], *given: Any) -> Any:
+            outputs, terms = function(given)
+            added = [total + term for total, term in zip(totals, terms, strict=True)]
+            return outputs, added, jnp.zeros((), jnp.int8)
 
         sums = [self.out_shardings[number] for number in summed]
         jitted = jax.jit(
             phase,
-            in_shardings=(sums, *self.in_shardings),
-            out_shardings=([self.out_shardings[number] for number in kept], sums),
+            in_shardings=(sums, *in_shardings),
+            out_shardings=(list(out_shardings), sums, NamedSharding(self.mesh, PartitionSpec())),
             donate_argnums=(0, *(1 + number for number in donated)),
             keep_unused=True,
         )
-        return jitted.lower([self.outputs[number] for number in summed], *self.inputs).compile()
+        return jitted.lower([self.outputs[number] for number in summed], *types).compile()
 
 
 def stage_devices(
@@ -115,27 +181,6 @@ def _check_dimensions(module: Module, value: Value, rank: int) -> None:
                 f'{module.path}: "{value.name}" has {rank} dimensions, the index names number '
                 f"{dimension}"
             )
-
-
-def _main(module: Any) -> Any:
-    for operation in module.body.operations:
-        if operation.operation.name == "func.func" and operation.name.value == "main":
-            return operation
-    raise errors.InternalError("the converted module has no function main")
-
-
-def _shape(type: Any) -> jax.ShapeDtypeStruct:
-    tensor = ir.RankedTensorType(type)
-    return jax.ShapeDtypeStruct(tensor.shape, numpy_dtype(_hlo_name(str(tensor.element_type))))
-
-
-def _hlo_name(name: str) -> str:
-    """HLO's name of MLIR's element type: ui32 is u32, complex<f32> is c64."""
-    if name == "i1":
-        return "pred"
-    if name.startswith("complex<f"):
-        return f"c{2 * int(name[9:-1])}"
-    return re.sub("^i", "s", re.sub("^ui", "u", name.lower()))
 
 
 def _specs(
