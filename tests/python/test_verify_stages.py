@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import models
 import numpy as np
 import pytest
-from meshwright.staged import Staged
-from meshwright.verify.report import FAILED, PASSED, SHOWN
+from meshwright.verify.report import EXPLAINED, FAILED, PASSED, SHOWN
 from meshwright.verify.stage_files import read_stage_files
 from meshwright.verify.stage_program import StageProgram
 from xla_flags import FAST_TO_COMPILE
@@ -72,6 +71,11 @@ def test_updates_that_wait_for_each_other(tied):
     report = plan.verify(program, stages=stages, repeats=1)
     assert report.passed, report
     assert outcomes(report)["numerics"] == PASSED
+    assert outcomes(report)["sent forward"] == outcomes(report)["sent backward"] == PASSED
+    assert outcomes(report)["collectives"] == PASSED
+    sent = {check.name: check.figures for check in report.checks}["sent forward"]
+    assert sent["measured_count"] == sent["planned_count"] == 2  # micro-batches
+    assert sent["measured_bytes"] == 2 * plan.as_dict()["cross_stage"][0]["bytes_per_device"]
     assert remarks(report)["stage 1 update"] == "one device, in 2 parts"
     assert all(check.measured for check in report.checks)
     assert "2 stages, 2 micro-batches" in report.plan
@@ -101,6 +105,11 @@ def test_data_parallelism_in_stages_reduces_gradients_once_a_step(tmp_path):
     report = plan.verify(program, stages=stages, repeats=0)
     assert report.passed, report
     assert outcomes(report)["numerics"] == PASSED
+    assert outcomes(report)["stage 0 all-reduce x"] == EXPLAINED
+    pairwise = {check.name: check for check in report.checks}["stage 0 pairwise"]
+    assert list(pairwise.figures["differences"]) == [
+        "XLA adds up parts of a gradient where they are and reduces the sums"
+    ]
 
 
 def test_experts_with_fewer_devices_than_planned(tmp_path):
@@ -197,7 +206,7 @@ def test_dropout_with_bits_of_the_micro_batchs_own(tmp_path):
     generator = np.random.default_rng(0)
     inputs = [generator.normal(size=shape).astype(np.float32) for shape in shapes]
     whole = jax.jit(drop)
-    run = Staged(step, *arguments, plan=plan, stages=stages)
+    run = mw.jax.pipeline(step, *arguments, plan=plan, stages=stages)
     parts = {}
     for key in (1, 2):
         words = np.array([key, 0, key, 0], np.uint32)
@@ -352,6 +361,25 @@ def test_the_command(tied):
     report = json.loads(done.stdout)
     assert report["passed"]
     assert report["checks"][1]["figures"]["planned"] == plan.stages[0]["seconds"]["forward"]
+    assert "timeline" not in report  # nothing was timed
+
+
+def test_the_command_shows_both_schedules(tied, tmp_path):
+    _, program, stages = tied
+    document, trace = stages.with_name("plan.json"), tmp_path / "trace.json"
+    given = (document, "--program", program, "--stages", stages, "--repeats")
+    done = run_binary(*given, 1, "--pipeline", "--trace", trace)
+    assert done.returncode == 0, done.stderr
+    table = done.stdout.partition("\nverified\n")[2].splitlines()
+    assert " ".join(table[0].split()) == "stage phase batch planned from to measured from to"
+    phases = sorted(row.split()[:2] for row in table[1:])
+    both = [["0", "backward"], ["0", "forward"], ["1", "backward"], ["1", "forward"]]
+    assert phases == sorted([*both, *both, ["0", "update"], ["1", "update"]])
+    assert all(len(row.split()) >= 10 for row in table[1:])  # four times with their units
+    assert {event["pid"] for event in json.loads(trace.read_text())["traceEvents"]} == {1, 2}
+    refused = run_binary(*given, 0, "--pipeline")
+    assert refused.returncode == 2
+    assert refused.stderr == "meshwright: --pipeline: needs a step to time, found --repeats 0\n"
 
 
 def another(tied, tmp_path, *, program=False, micro_batches=None, index=None, **files):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -42,8 +43,13 @@ Input = tuple[Module, int]  # of a module
 class Observer:
     """What a runtime tells of a step while it dispatches it."""
 
-    def ran(self, task: Task, module: Module, inputs: Sequence[Any], done: Any) -> None:
-        """A phase, which starts with its inputs and has ended when `done` is there."""
+    def ran(
+        self, task: Task, module: Module, inputs: Sequence[Any], done: Any, dispatched: float
+    ) -> None:
+        """A phase, which waits for its inputs and has ended when `done` is there.
+
+        `dispatched`: when its dispatch began, by time.perf_counter.
+        """
 
     def sent(self, port: Port, taker: Module, task: Task, name: str, array: Any) -> None:
         """An output of a phase on its way to another stage's devices; `array`: before it leaves."""
@@ -241,6 +247,13 @@ class Runtime:
             return result.dimension, list(zip(result.bounds, shardings))
         return shardings[0]
 
+    def compiled_texts(self, stage: int) -> Iterator[tuple[str, int]]:
+        """The HLO text of every executable of a stage, and how often a step runs it."""
+        for (number, phase), executable in self._compiled.items():
+            if number == stage and executable is not None:
+                times = 1 if phase.startswith("update") else self.files.micro_batches
+                yield executable.as_text() or "", times
+
     # One step.
 
     def phases_of(self, task: Task) -> list[str]:
@@ -338,12 +351,13 @@ class _Step:
     def _call(
         self, task: Task, module: Module, totals: Sequence[Any], inputs: Sequence[Any]
     ) -> Sequence[Any]:
+        dispatched = time.perf_counter()
         with _naming(task.name):
             outputs, totals, done = self._runtime._compiled[module](totals, *inputs)
         if totals:
             self._totals[(task.stage, "backward") if module[1] == WEIGHTS else module] = totals
         if self._observe is not None:
-            self._observe.ran(task, module, inputs, done)
+            self._observe.ran(task, module, inputs, done, dispatched)
         return outputs
 
     def _inputs(self, module: Module, micro_batch: int | None) -> list[Any]:

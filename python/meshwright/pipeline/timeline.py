@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import queue
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -41,28 +42,54 @@ class Sent:
     bytes_per_device: int  # of what a sending device has of it
 
 
+@dataclasses.dataclass(eq=False)
+class _Phase:
+    """One that was dispatched."""
+
+    task: Task
+    name: str
+    inputs: Sequence[Any]
+    done: Any
+    dispatched: float
+    end: float | None = None
+
+
 class Timeline(Observer):
     """Observes a runtime's step. For each set of devices a thread waits for phase after phase.
 
-    A phase has started when its inputs are there and the one before it on the same devices has
-    ended; what transfers take between is in neither. Waiting does not hold up what runs.
+    A phase has started when it is dispatched, its inputs are there and the one before it on the same
+    devices has ended; what transfers take between is in neither. Waiting does not hold up what runs.
     """
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()
+        # Threads that wait are to see an end when it comes, not when Python next lets them run.
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-4)
         self._queues: dict[tuple[int, ...], queue.SimpleQueue[Any]] = {}
         self._threads: list[threading.Thread] = []
         self._ran: list[Ran] = []
+        self._running: list[_Phase] = []
         self.transfers: list[Sent] = []
 
-    def ran(self, task: Task, module: Module, inputs: Sequence[Any], done: Any) -> None:
+    def ran(
+        self, task: Task, module: Module, inputs: Sequence[Any], done: Any, dispatched: float
+    ) -> None:
         devices = tuple(sorted(device.id for device in done.sharding.device_set))
+        phase = _Phase(task, module[1], inputs, done, dispatched - self._begin)
+        # What is small runs while it is dispatched; no thread would wake up for it in time.
+        self._running = [one for one in (*self._running, phase) if not self._ended(one)]
         if devices not in self._queues:
             self._queues[devices] = queue.SimpleQueue()
             thread = threading.Thread(target=self._watch, args=(devices,), daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._queues[devices].put((task, module[1], inputs, done))
+        self._queues[devices].put(phase)
+
+    def _ended(self, phase: _Phase) -> bool:
+        if phase.end is None and phase.done.is_ready():
+            phase.end = time.perf_counter() - self._begin
+        return phase.end is not None
 
     def sent(self, port: Port, taker: Module, task: Task, name: str, array: Any) -> None:
         source = array.sharding
@@ -76,16 +103,27 @@ class Timeline(Observer):
             waiting.put(None)
         for thread in self._threads:
             thread.join()
+        sys.setswitchinterval(self._interval)
         return sorted(self._ran, key=lambda ran: ran.start)
 
     def _watch(self, devices: tuple[int, ...]) -> None:
         before = 0.0
-        while (given := self._queues[devices].get()) is not None:
-            task, phase, inputs, done = given
-            ready = self._wait(inputs)
-            end = self._wait([done])
-            self._ran.append(Ran(task, phase, devices, max(before, ready), end))
-            before = end
+        ran: list[Ran] = []
+        while (phase := self._queues[devices].get()) is not None:
+            start = max(phase.dispatched, before)
+            if phase.end is None:
+                start = max(start, self._wait(phase.inputs))
+                jax.block_until_ready(phase.done)
+                self._ended(phase)
+            assert phase.end is not None
+            before = phase.end
+            ran.append(Ran(phase.task, phase.name, devices, min(start, before), before))
+        # This thread may have seen late that a phase ended: it was over when the next one began.
+        for number in reversed(range(len(ran) - 1)):
+            one, following = ran[number], ran[number + 1].start
+            start, end = min(one.start, following), min(one.end, following)
+            ran[number] = dataclasses.replace(one, start=start, end=end)
+        self._ran += ran
 
     def _wait(self, arrays: Sequence[Any]) -> float:
         for array in arrays:

@@ -25,6 +25,8 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("plan")
     parser.add_argument("--program", required=True)
     parser.add_argument("--stages")
+    parser.add_argument("--pipeline", action="store_true")
+    parser.add_argument("--trace")
     parser.add_argument("--devices", default="")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
@@ -45,6 +47,10 @@ def _run(argv: list[str]) -> int:
     from meshwright.verify import verify
 
     plan = Plan.load(arguments.plan)
+    if arguments.pipeline and not plan.stages:
+        raise errors.InvalidArgumentError(f"--pipeline: {arguments.plan} has no pipeline")
+    if arguments.pipeline and arguments.repeats < 1:
+        raise errors.InvalidArgumentError("--pipeline: needs a step to time, found --repeats 0")
     devices = arguments.devices or "planned"
     _devices.choose(devices, _needed(plan))
     try:
@@ -63,8 +69,11 @@ def _run(argv: list[str]) -> int:
         devices=chosen,
         repeats=max(arguments.repeats, 0),
         seed=arguments.seed,
+        trace=arguments.trace,
     )
     print(json.dumps(report.as_dict(), indent=2) if arguments.json else report)
+    if arguments.pipeline and not arguments.json:
+        print(report.timeline_text())
     return 0 if report.passed else _CHECK_FAILED
 
 

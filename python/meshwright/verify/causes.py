@@ -171,6 +171,18 @@ def _exchanged(p: Move, c: Move) -> bool:
     )
 
 
+def _summed_where_it_is(p: Move, c: Move) -> bool:
+    """Of gradients in parts, which stages add up at the beginning of their update."""
+    return (
+        (p.kind, c.kind) == ("all-gather", "all-reduce")
+        and p.axes == c.axes
+        and p.times == c.times
+        and p.name.endswith(".sum")
+        and p.bytes > c.bytes > 0
+        and p.bytes % c.bytes == 0
+    )
+
+
 def _other_side(p: Move, c: Move) -> bool:
     return _same_operator(p, c) and p.times == c.times and bool({*p.axes} & {*c.axes})
 
@@ -182,6 +194,7 @@ _PAIR_CAUSES: dict[str, PairTest] = {
     _SLICES: _in_slices,
     "XLA gathers and slices to reshard": _gathered_and_sliced,
     "XLA exchanges pieces where the plan gathers and slices": _exchanged,
+    "XLA adds up parts of a gradient where they are and reduces the sums": _summed_where_it_is,
     "XLA moves another operand or the result of the operator": _other_side,
 }
 

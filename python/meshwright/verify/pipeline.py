@@ -18,6 +18,7 @@ from meshwright._lowering import _module_function, _shapes
 from meshwright._shardy import from_hlo, without_shardings
 from meshwright.document import Plan
 from meshwright.pipeline import Runtime, load_runtime
+from meshwright.pipeline.order import WEIGHTS
 from meshwright.pipeline.timeline import Ran, Timeline, trace_of
 from meshwright.program import Program
 from meshwright.verify import checks
@@ -27,6 +28,7 @@ from meshwright.verify.report import FAILED, PASSED, SHOWN, Check, Report, secon
 from meshwright.verify.roundoff import roundoff
 from meshwright.verify.run import _on_one_device, narrowest_type
 from meshwright.verify.stage_files import StageFiles, mesh_text
+from meshwright.verify.stage_traffic import check_stage_collectives, check_transfers, phase_rows
 
 # Of training steps whose numerics are compared, each with the pipeline's own state from the one before.
 STEPS = 3
@@ -64,14 +66,18 @@ def run_stages(
     found = [numerics]
 
     seconds: dict[tuple[int, str], list[float]] = defaultdict(list)
-    ran: list[Ran] = []
-    for _ in range(max(repeats, trace is not None)):
+    timeline, ran = Timeline(), []
+    for _ in range(max(repeats, 1)):
         timeline = Timeline()
         jax.block_until_ready(runtime.run(inputs, timeline))
         ran = timeline.phases()
         for one in ran:
             seconds[one.task.stage, one.phase].append(one.end - one.start)
     found += _stage_rows(plan, files, places, seconds if repeats else {})
+    rows_of_stages = zip(places, plan.stages)
+    as_planned = all(len(devices) == len(row["devices"]) for devices, row in rows_of_stages)
+    found += check_transfers(plan, timeline.transfers, as_planned)
+    found += check_stage_collectives(plan, runtime)
     if repeats:
         found.append(_step_row(runtime, ran))
     if trace is not None:
@@ -80,7 +86,12 @@ def run_stages(
     count = len({device.id for place in places for device in place})
     first = places[0][0]
     kind = "host devices" if first.platform == "cpu" else first.device_kind
-    return Report(repr(plan).strip("<>"), f"{count} x {kind}, jax {jax.__version__}", found)
+    return Report(
+        repr(plan).strip("<>"),
+        f"{count} x {kind}, jax {jax.__version__}",
+        found,
+        phase_rows(runtime, ran) if repeats else [],
+    )
 
 
 def _groups(plan: Plan) -> int:
@@ -219,6 +230,8 @@ def _stage_rows(
         for phase in ("forward", "backward", "update"):
             # An update in two parts is planned as one.
             parts = [part for part in stage.modules if part.partition("-")[0] == phase]
+            if phase == "backward" and (number, WEIGHTS) in seconds:
+                parts = [part for part in (*parts, WEIGHTS) if (number, part) in seconds]
             if not parts:
                 continue
             planned = row["seconds"][phase]

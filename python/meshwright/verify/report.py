@@ -32,6 +32,9 @@ class Report:
     plan: str  # what the plan is for
     devices: str  # what was run on
     checks: list[Check]
+    # Of a pipeline whose time was measured every phase: stage, phase, micro_batch (None: of the update),
+    # and planned and measured [start, end] in seconds from the step's begin; measured None: did not run.
+    timeline: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -43,7 +46,29 @@ class Report:
             "devices": self.devices,
             "passed": self.passed,
             "checks": [dataclasses.asdict(check) for check in self.checks],
+            **({"timeline": self.timeline} if self.timeline else {}),
         }
+
+    def timeline_text(self) -> str:
+        """A table of the phases: when each was planned to start and end, and when it did."""
+        rows = [("stage", "phase", "batch", "planned from", "to", "measured from", "to")]
+        for row in self.timeline:
+            number = row["micro_batch"]
+            times = [
+                seconds_text(time)
+                for span in (row["planned"], row["measured"])
+                for time in span or ()
+            ]
+            times += [""] * (4 - len(times))
+            rows.append(
+                (str(row["stage"]), row["phase"], "" if number is None else str(number), *times)
+            )
+        widths = [max(len(row[column]) for row in rows) for column in range(7)]
+        lines = []
+        for stage, phase, *rest in rows:
+            texts = [f"{text:>{width}}" for text, width in zip(rest, widths[2:])]
+            lines.append(f"  {stage:{widths[0]}}  {phase:{widths[1]}}  {'  '.join(texts)}".rstrip())
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         rows = [("check", "", "planned", "measured", "")]
@@ -90,6 +115,8 @@ def bytes_text(count: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
+    if seconds == 0:
+        return "0 s"
     for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
         if seconds * scale >= 1:
             return f"{_three(seconds * scale)} {unit}"

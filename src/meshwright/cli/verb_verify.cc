@@ -19,6 +19,8 @@ namespace {
 
 struct VerifyCommand {
   std::string plan, program, stages;
+  bool pipeline = false;
+  std::string trace;
   std::string devices;
   int repeats = 5;
   uint64_t seed = 0;
@@ -34,6 +36,8 @@ absl::Status RunVerify(const VerifyCommand& command) {
     arguments.insert(arguments.end(), {option, value});
   };
   if (!command.stages.empty()) add("--stages", command.stages);
+  if (command.pipeline) arguments.emplace_back("--pipeline");
+  if (!command.trace.empty()) add("--trace", command.trace);
   if (!command.devices.empty()) add("--devices", command.devices);
   add("--repeats", absl::StrCat(command.repeats));
   add("--seed", absl::StrCat(command.seed));
@@ -56,6 +60,10 @@ Action AddVerifyVerb(CLI::App& app) {
   app.add_option("--program", command->program, "the program that was planned")->required();
   app.add_option("--stages", command->stages,
                  "of a plan with a pipeline: the folder that plan --emit wrote");
+  app.add_flag("--pipeline", command->pipeline,
+               "show when every phase of a pipeline was planned to start and end, and when it did");
+  app.add_option("--trace", command->trace,
+                 "of a plan with a pipeline: write both schedules here, for Perfetto");
   app.add_option(
       "--devices", command->devices,
       "host:N, N devices of the CPU, host, as many as the plan has, or gpu; default: the "

@@ -63,13 +63,16 @@ const std::vector<Verb>& Verbs() {
        "stays as it is."},
       {"verify", "run a plan under JAX and hold it against the compiled program",
        "meshwright verify plan.json --program train.hlo\n"
-       "meshwright verify plan.json --program train.hlo --stages stages\n"
+       "meshwright verify plan.json --program train.hlo --stages stages --pipeline\n"
        "meshwright verify plan.json --program train.hlo --devices gpu --repeats 10 \\\n"
        "    --json",
        &AddVerifyVerb,
        "Runs the sharded program and the whole one on the same random inputs and compares "
        "results, the collectives in the compiled program, XLA's memory and the time of a step; "
-       "time and memory are judged on devices of the planned kind only. Needs Python with JAX and "
+       "time and memory are judged on devices of the planned kind only. A pipeline runs three "
+       "steps "
+       "as mw.jax.pipeline does: results, what stages send, collectives within stages and the "
+       "schedule are compared. Needs Python with JAX and "
        "the package meshwright; the environment variable MESHWRIGHT_PYTHON names another than "
        "python3.",
        "0 the plan holds, 2 bad input, 4 a check failed, 1 a bug in meshwright"},
