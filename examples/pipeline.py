@@ -29,15 +29,14 @@ arguments = parser.parse_args()
 flag = f"--xla_force_host_platform_device_count={arguments.host_devices}"
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
 
-import jax
+import meshwright as mw
 
 if arguments.processes > 1:
-    jax.distributed.initialize(arguments.coordinator, arguments.processes, arguments.process)
+    mw.jax.initialize(arguments.coordinator, arguments.processes, arguments.process)
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-
-import meshwright as mw
 
 
 def init(generator, layers, hidden, vocab=256):

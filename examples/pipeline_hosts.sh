@@ -2,7 +2,7 @@
 # Runs pipeline.py in several processes: in a Slurm job one for each task, which `srun` starts; else two
 # here, of two host devices each. Further arguments are pipeline.py's.
 #
-#   sbatch --nodes 2 --ntasks-per-node 1 examples/pipeline_hosts.sh
+#   sbatch --nodes 2 --ntasks-per-node 8 --gpus-per-node 8 examples/pipeline_hosts.sh  # a task for each GPU
 #   examples/pipeline_hosts.sh --steps 2
 #
 # On machines by hand, with the address of the first one in both:
@@ -13,7 +13,7 @@ set -euo pipefail
 python=${PYTHON:-python3}
 if [[ -n ${SLURM_JOB_ID:-} && -n ${SLURM_NTASKS:-} ]]; then
   script=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p' | cut -d' ' -f1)
-  # Every task gets its number from Slurm, as JAX reads it too.
+  # JAX reads from Slurm's variables which task this is and where the first one runs; a task has one GPU.
   exec srun "$python" "$(dirname "$script")/pipeline.py" --processes "$SLURM_NTASKS" "$@"
 fi
 script=$(dirname "$0")/pipeline.py

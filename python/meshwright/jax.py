@@ -21,6 +21,7 @@ from meshwright._lowering import NO_TRANSFORMATION, is_packed, own_mesh, planned
 from meshwright.document import Plan
 from meshwright.pipeline import Pipeline
 from meshwright.pipeline.arrays import StagedArray, from_checkpoint, to_checkpoint  # noqa: F401
+from meshwright.pipeline.processes import initialize  # noqa: F401
 from meshwright.planning import plan_program
 from meshwright.program import Program, lower, read_program, stage
 

@@ -6,15 +6,14 @@ Prints the losses, and the largest difference of its part of the state from the 
 import json
 import sys
 
-import jax
+import meshwright as mw
 
 ADDRESS, PROCESSES, PROCESS, FOLDER, MODEL, KIND, STEPS = sys.argv[1:]
 if int(PROCESSES) > 1:
-    jax.distributed.initialize(ADDRESS, int(PROCESSES), int(PROCESS))
+    mw.jax.initialize(ADDRESS, int(PROCESSES), int(PROCESS))
 
+import jax
 import pipeline_models
-
-import meshwright as mw
 
 
 def main():

@@ -8,6 +8,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from meshwright.pipeline.moves import put
 
 
 class StagedArray:
@@ -64,18 +67,30 @@ _PART = re.compile(r"dimension (\d+) from (\d+) to (\d+)")
 def to_checkpoint(state: Any) -> Any:
     """A pytree with a dictionary of its parts, jax.Arrays, in place of every StagedArray.
 
-    This is what checkpointers take, Orbax for one. The names of the parts say what they are.
+    This is what checkpointers take, Orbax for one. The names of the parts say what they are. With
+    several processes, all of which call it, each array is copied to the devices of all, a part to
+    each where their number divides one of its dimensions: checkpointers know no arrays of which some
+    processes have nothing.
     """
 
     def parts_of(leaf: Any) -> Any:
         if not isinstance(leaf, StagedArray):
-            return leaf
+            return _of_all(leaf)
         return {
-            f"dimension {leaf.dimension} from {begin} to {end}": part
+            f"dimension {leaf.dimension} from {begin} to {end}": _of_all(part)
             for (begin, end), part in zip(leaf.bounds, leaf.parts)
         }
 
     return jax.tree.map(parts_of, state)
+
+
+def _of_all(leaf: Any) -> Any:
+    if jax.process_count() == 1 or not isinstance(leaf, jax.Array):
+        return leaf
+    devices = jax.devices()
+    divided = [number for number, size in enumerate(leaf.shape) if size % len(devices) == 0]
+    spec = PartitionSpec(*[None] * divided[0], "all") if divided else PartitionSpec()
+    return put(leaf, NamedSharding(Mesh(np.array(devices), ("all",)), spec))
 
 
 def from_checkpoint(tree: Any, like: Any) -> Any:

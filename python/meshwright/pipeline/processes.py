@@ -21,6 +21,7 @@ import jax
 
 from meshwright import _library, errors
 from meshwright.document import Plan
+from meshwright.pipeline.coordination import Service, start
 
 # A process that is busy still gives signs of life, by a thread of its own.
 _SIGN_SECONDS = 2.0
@@ -33,10 +34,32 @@ _DONE = "done"
 _BROKEN = re.compile("Gloo|NCCL|UNAVAILABLE|onnection|CoordinationService")
 
 
-def _client() -> Any:
+def _state() -> Any:
     from jax._src import distributed  # there is no other way to the store
 
-    return distributed.global_state.client
+    return distributed.global_state
+
+
+def _client() -> Any:
+    return _state().client
+
+
+def _leave() -> None:
+    """Ends this process, and a coordination service that it has started."""
+    service = _state().service
+    if isinstance(service, Service):
+        time.sleep(3 * _SIGN_SECONDS)  # by which the others have seen what this one has
+        service.end()
+    os._exit(1)
+
+
+def initialize(*args: Any, **kwargs: Any) -> None:
+    """`jax.distributed.initialize`, with the same arguments and in its place.
+
+    From then on, when a process dies - process 0 like any other - all end with one line that names it.
+    """
+    start(*args, **kwargs)
+    watch()
 
 
 def facts(plan: Plan, contents: bytes, stages: str | os.PathLike[str]) -> dict[str, str]:
@@ -79,21 +102,25 @@ def check_alike(mine: Mapping[str, str]) -> None:
 
 
 _watching = False
+_stages: dict[int, str] = {}
+_leaving = threading.Event()  # it was said who is gone
 
 
-def watch(stages: Mapping[int, str]) -> None:
+def watch(stages: Mapping[int, str] | None = None) -> None:
     """From now on this process ends, with one line that names the other, when one is gone.
 
-    `stages`: by process those it has, for that line. A process is gone that gives no sign of life for
-    20 seconds; JAX's own heartbeats take 100 by default. Without process 0, which has the coordination
-    service, JAX itself ends all others at once, with a message of its own.
+    `stages`: by process those it has, for that line, where that is known. A process is gone that gives no sign of life for
+    20 seconds; JAX's own heartbeats take 100 by default. Where process 0 has the coordination service,
+    as `jax.distributed.initialize` starts it and coordination.py does not, JAX itself ends all others
+    at once when that is gone, with a message of its own.
     """
     global _watching
-    if jax.process_count() == 1 or _watching:
+    _stages.update(stages or {})
+    if _client() is None or _watching:
         return
     _watching = True
     ending = threading.Event()
-    thread = threading.Thread(target=_watch, args=(dict(stages), ending), daemon=True)
+    thread = threading.Thread(target=_watch, args=(ending,), daemon=True)
     thread.start()
     shown = sys.excepthook
 
@@ -106,6 +133,8 @@ def watch(stages: Mapping[int, str]) -> None:
         failed = True
         if _BROKEN.search(str(error)):
             time.sleep(_GONE_SECONDS + 3 * _SIGN_SECONDS)
+        if _leaving.is_set():
+            thread.join()  # which ends the process
         shown(kind, error, trace)
         sys.stderr.flush()
         os._exit(1)
@@ -122,9 +151,9 @@ def watch(stages: Mapping[int, str]) -> None:
     atexit.register(end)  # before JAX leaves the coordination service, which it registered earlier
 
 
-def _watch(stages: Mapping[int, str], ending: threading.Event) -> None:
-    client, me = _client(), jax.process_index()
-    others = [process for process in range(jax.process_count()) if process != me]
+def _watch(ending: threading.Event) -> None:
+    client, me = _client(), _state().process_id
+    others = [process for process in range(_state().num_processes) if process != me]
     seen: dict[int, tuple[str, float]] = {}
     for sign in itertools.count():
         now = time.monotonic()
@@ -133,7 +162,7 @@ def _watch(stages: Mapping[int, str], ending: threading.Event) -> None:
             client.key_value_set(f"{_SIGNS}{me}", text, allow_overwrite=True)
             signs = dict(client.key_value_dir_get(_SIGNS))
         except Exception:
-            _end(0, stages, "its coordination service does not answer")
+            _end(0, "its coordination service does not answer")
         if text == _DONE:
             return
         for process in others:
@@ -141,13 +170,14 @@ def _watch(stages: Mapping[int, str], ending: threading.Event) -> None:
             if process not in seen or seen[process][0] != sign_of:
                 seen[process] = sign_of, now
             elif sign_of != _DONE and now - seen[process][1] > _GONE_SECONDS:
-                _end(process, stages, f"no sign of life for {_GONE_SECONDS:.0f} s")
+                _end(process, f"no sign of life for {_GONE_SECONDS:.0f} s")
         ending.wait(_SIGN_SECONDS)
 
 
-def _end(process: int, stages: Mapping[int, str], why: str) -> None:
+def _end(process: int, why: str) -> None:
     """Ends this process: whatever it waits for will not come."""
-    what = stages.get(process, "no stage")
-    sys.stderr.write(f"meshwright: process {process} ({what}) is gone: {why}\n")
+    what = f" ({_stages[process]})" if process in _stages else ""
+    sys.stderr.write(f"meshwright: process {process}{what} is gone: {why}\n")
     sys.stderr.flush()
-    os._exit(1)
+    _leaving.set()
+    _leave()
