@@ -27,8 +27,7 @@ namespace fs = std::filesystem;
 constexpr const char* kTrainer =
     R"PY("""Runs your training step with JAX as plan.json says; launch.sh starts it.
 
-Sharded over the plan's mesh; of a plan with a pipeline by its stages, in turn in one
-process, which is for trying it.
+Sharded over the plan's mesh, or as the plan's pipeline: each stage on its own devices.
 
 The script that you name has a function make() that returns
 
@@ -72,21 +71,19 @@ def read_arguments():
 def main():
     arguments = read_arguments()
     import jax
-
-    if arguments.processes > 1:
-        jax.distributed.initialize(arguments.coordinator, arguments.processes, arguments.process)
     import meshwright as mw
 
+    if arguments.processes > 1:
+        mw.jax.initialize(arguments.coordinator, arguments.processes, arguments.process)
     plan = mw.Plan.load(HERE / "plan.json")
     step, state, batches, *donated = load_make(arguments.script)()
+    given = {"plan": plan, "donate_argnums": donated[0] if donated else ()}
     if plan.stages:
-        from meshwright.staged import Staged
-
-        train = Staged(step, state, *batches(0), plan=plan, stages=HERE / "stages")
+        if arguments.verify and arguments.processes > 1:
+            sys.exit("--verify: a pipeline is verified in one process; use verify.sh")
+        train = mw.jax.pipeline(step, state, *batches(0), stages=HERE / "stages", **given)
     else:
-        train = mw.jax.shard(
-            step, state, *batches(0), plan=plan, donate_argnums=donated[0] if donated else ()
-        )
+        train = mw.jax.shard(step, state, *batches(0), **given)
     for number in range(arguments.steps):
         state, result = train(state, *batches(number))
         if arguments.process == 0:
@@ -198,15 +195,8 @@ absl::StatusOr<Artefacts> WriteJax(const Plan& plan, const ExportOptions& option
         "--stages: the plan has a pipeline; name the folder of its stages' programs, which plan "
         "--emit DIR writes");
   }
-  if (pipeline && !options.nodes.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat(options.nodes_option,
-               ": the stages of a pipeline run by turns in one process; for many nodes plan with "
-               "--pipeline off"));
-  }
   Artefacts files = {{"plan.json", PlanToJson(plan), false}, {"train.py", kTrainer, false}};
-  const NodeCounts launched = pipeline ? NodeCounts{1, counts.devices_per_node} : counts;
-  for (Artefact& file : JaxLaunchFiles(plan, launched, options)) files.push_back(std::move(file));
+  for (Artefact& file : JaxLaunchFiles(plan, counts, options)) files.push_back(std::move(file));
   if (pipeline) {
     MW_ASSIGN_OR_RETURN(Artefacts stages, StageFiles(options.stages));
     for (Artefact& file : stages) files.push_back(std::move(file));
