@@ -79,7 +79,7 @@ def moe(generator, layers=2):
 
 
 def wide_resnet(generator, layers=4):
-    """Convolutions; the samples' predictions are results too."""
+    """Convolutions, with a running mean of what they give; the samples' predictions are results too."""
     channels, batch, image, classes = 8, 8, 8, 4
     convolutions = [{"a": (3, 3, channels, channels)} for _ in range(layers)]
     params = models._weights(
@@ -94,18 +94,26 @@ def wide_resnet(generator, layers=4):
 
     def loss(params, images, labels):
         x = convolve(images, params["stem"])
+        means = []
         for w in params["blocks"]:
             x = x + jax.nn.relu(convolve(x, w["a"]))
+            means.append(x.mean((0, 1, 2)))
         logits = x.mean((1, 2)) @ params["head"]
-        return models.cross_entropy(logits, labels), logits
+        return models.cross_entropy(logits, labels), (logits, means)
 
-    def step(params, images, labels):
-        (value, logits), grads = jax.value_and_grad(loss, has_aux=True)(params, images, labels)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), (value, logits)
+    def step(state, images, labels):
+        params, means = state
+        (value, (logits, new)), grads = jax.value_and_grad(loss, has_aux=True)(
+            params, images, labels
+        )
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+        means = [0.9 * mean + 0.1 * batch_mean for mean, batch_mean in zip(means, new)]
+        return (params, means), (value, logits)
 
+    means = [np.zeros(channels, np.float32) for _ in range(layers)]
     images = generator.standard_normal((batch, image, image, 3)).astype(np.float32)
     labels = generator.integers(0, classes, (batch,), np.int32)
-    return step, (params, images, labels)
+    return step, ((params, means), images, labels)
 
 
 MODELS = {"gpt": gpt, "llama": llama, "moe": moe, "wide_resnet": wide_resnet}

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 import jax
+import kill_pipelines
 import numpy as np
 import pipeline_models
 import pytest
@@ -106,6 +107,25 @@ def test_layers_of_a_loop_in_uneven_stages(tmp_path):
     assert abs(float(loss) - float(again)) < 1e-6
 
 
+class Full:
+    """In place of a phase's executable: finds no memory, as XLA says it."""
+
+    def __call__(self, *_):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
+
+
+def test_out_of_memory_names_the_stage(tmp_path, monkeypatch):
+    step, arguments, plan = pipeline_models.planned("moe", "uneven", tmp_path / "stages")
+    train = mw.jax.pipeline(step, *arguments, plan=plan)
+    monkeypatch.setitem(train.runtime._compiled, (1, "backward"), Full())
+    with pytest.raises(mw.InfeasibleError) as caught:
+        train(*arguments)
+    assert str(caught.value) == (
+        "stage 1 backward, micro-batch 0: a device has not the memory: JaxRuntimeError: "
+        "RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes."
+    )
+
+
 def test_what_does_not_belong_together(tmp_path):
     step, arguments, plan = pipeline_models.planned("moe", "uneven", tmp_path / "stages")
     with pytest.raises(mw.InvalidArgumentError, match="name the folder of the plan's stages"):
@@ -176,6 +196,7 @@ def example(*command, flags=FAST_TO_COMPILE):
         float(line.rpartition(" ")[2]) for line in done.stdout.splitlines() if ": loss " in line
     ]
     assert len(losses) > 1
+    losses = list(dict.fromkeys(losses))  # several processes print the same
     assert losses == sorted(losses, reverse=True)  # one batch, again
     return done.stdout
 
@@ -189,6 +210,40 @@ def test_the_example(tmp_path):
     except ImportError:
         pass
     assert "\nverified\n" in example(*command)
+
+
+# What Slurm gives: srun starts a task for each process, JAX finds its number and the first host.
+SLURM = """#!/bin/sh
+for number in 0 1; do
+  SLURM_PROCID=$number SLURM_LOCALID=$number SLURM_STEP_NODELIST=localhost "$@" &
+  pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || exit 1; done
+"""
+
+
+def test_the_example_in_a_slurm_job(tmp_path, monkeypatch):
+    script = EXAMPLES / "pipeline_hosts.sh"
+    for name, text in (
+        ("srun", SLURM),
+        ("scontrol", f'#!/bin/sh\necho "   Command={script} --x"\n'),
+    ):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_ID", str(os.getpid()))  # JAX makes the port of it
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    example("bash", script, "--steps", 2, "--layers", 2, "--host-devices", 2)
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_process_that_is_killed(tmp_path, victim):
+    """All end with one line, and the next run goes on where the last checkpoint is."""
+    pytest.importorskip("orbax.checkpoint")
+    losses = {}
+    kill_pipelines.kill_one(2, 1, "uneven", tmp_path, victim, 0.5, losses, True)
+    assert losses
+    kill_pipelines.check(losses, "uneven")
 
 
 def test_the_example_in_two_processes():
