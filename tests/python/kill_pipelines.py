@@ -109,11 +109,14 @@ def unsharded(kind, steps):
     return losses
 
 
-def kill_one(count, devices, kind, folder, victim, wait, losses, trained):
-    """One start and one kill. Returns the seconds that the end took."""
+def kill_one(count, devices, kind, folder, victim, begun, wait, losses):
+    """One start, and one kill some seconds after all have printed the word `begun`.
+
+    Returns the seconds that the end took.
+    """
     run = Run(count, devices, folder, kind)
     try:
-        run.wait_for("loss" if trained else "connected")
+        run.wait_for(begun)
         time.sleep(wait)
         took = run.kill(victim)
         for step, loss in run.losses().items():
@@ -140,7 +143,7 @@ def main():
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=15, help="the latest kill, once connected")
+    parser.add_argument("--seconds", type=float, default=15, help="the latest kill, after that")
     arguments = parser.parse_args()
     kind = "uneven" if arguments.processes == 2 else "1f1b"
     devices = 1 if arguments.processes == 2 else 4 // arguments.processes
@@ -150,16 +153,18 @@ def main():
         for number in range(arguments.kills):
             victim = draw.randrange(arguments.processes)
             wait = draw.uniform(0, arguments.seconds)
+            begun = draw.choice(["connected", "loss"])  # while it starts, or while it trains
             try:
                 took = kill_one(
-                    arguments.processes, devices, kind, Path(folder), victim, wait, losses, False
+                    arguments.processes, devices, kind, Path(folder), victim, begun, wait, losses
                 )
                 said = f"ok     all ended after {took:.0f} s"
             except Died as error:
                 failed += 1
                 said = f"FAILED {error}"
             print(
-                f"{number}: process {victim} killed after {wait:.1f} s, {len(losses)} steps: {said}",
+                f'{number}: process {victim} killed {wait:.1f} s after "{begun}", {len(losses)} steps: '
+                f"{said}",
                 flush=True,
             )
         check(losses, kind)

@@ -241,7 +241,7 @@ def test_a_process_that_is_killed(tmp_path, victim):
     """All end with one line, and the next run goes on where the last checkpoint is."""
     pytest.importorskip("orbax.checkpoint")
     losses = {}
-    kill_pipelines.kill_one(2, 1, "uneven", tmp_path, victim, 0.5, losses, True)
+    kill_pipelines.kill_one(2, 1, "uneven", tmp_path, victim, "loss", 0.5, losses)
     assert losses
     kill_pipelines.check(losses, "uneven")
 
