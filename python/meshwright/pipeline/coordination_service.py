@@ -4,6 +4,7 @@ It serves until a line comes on the standard input. Where that just ends, the pr
 has died, and the others, which learn that from their signs of life, get the time to end in their turn.
 """
 
+import errno
 import json
 import os
 import socket
@@ -18,16 +19,21 @@ def _wait_for_port(address: str) -> None:
     """Until no service of a run before has the port: two could share it, and share the clients."""
     port = int(address.rpartition(":")[2])
     until = time.monotonic() + _PORT_SECONDS
-    while True:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("::", port))
-                return
-            except OSError as error:
-                if time.monotonic() > until:
-                    sys.exit(f"port {port}: {error.strerror}")
+    while _in_use(port):
+        if time.monotonic() > until:
+            sys.exit(f"port {port} is in use")
         time.sleep(0.2)
+
+
+def _in_use(port: int) -> bool:
+    family, every = (socket.AF_INET6, "::") if socket.has_dualstack_ipv6() else (socket.AF_INET, "")
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((every, port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
 
 
 def main() -> None:
