@@ -321,7 +321,9 @@ def structure_difference(
         lost = [name for name in left if name not in others]
         if lost:
             more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-            return f"{lost[0]}: {what}{more}"
+            parts = [name for name in right if name.startswith((f"{lost[0]}[", f"{lost[0]}."))]
+            instead = f"; {parts[0]} is in its place" if parts else ""
+            return f"{lost[0]}: {what}{more}{instead}"
     return f"the arguments have the structure {found}, the function was sharded for {expected}"
 
 

@@ -76,4 +76,10 @@ def fix_texts(fixes: Any, *, degrees: bool = False) -> list[str]:
         ]
     if isinstance(fixes, str):
         return [fixes]
-    return list(fixes)
+    try:
+        return list(fixes)
+    except TypeError:
+        raise errors.InvalidArgumentError(
+            f'found {fixes!r}, expected fixes: texts "NAME=SPEC", or a mapping from names to '
+            "shardings"
+        ) from None

@@ -99,7 +99,7 @@ def test_shapes_and_types(sharded):
     )
     refused(lambda: sharded(PARAMS, BATCH.astype(jnp.bfloat16)), "x: found bf16[64,32]")
     refused(lambda: sharded(PARAMS, "text"), "x: found str", "f32[64,32]")
-    refused(lambda: sharded(PARAMS, [BATCH]), "x: is missing")
+    refused(lambda: sharded(PARAMS, [BATCH]), "x: is missing; x[0] is in its place")
     refused(lambda: sharded(PARAMS), "missing", "'x'")
     half = np.ones((64, 32), np.float64)  # JAX narrows it
     assert largest_difference(sharded(PARAMS, half), step(PARAMS, BATCH)) < 1e-6

@@ -229,3 +229,5 @@ def test_drafts_rules_of_calls(tmp_path):
     plan = mw.plan(CALLS, cluster="8xh100-sxm", mesh="8", rules=rules, fix=["x=[x,_]"])
     assert not plan.warnings
     assert "what the plan does" in plan.why_not("x=[x,_]")
+    with pytest.raises(mw.Error, match='found 3, expected fixes: texts "NAME=SPEC"'):
+        plan.why_not(3)
