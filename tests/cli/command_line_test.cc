@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/base/strings.h"
 #include "meshwright/hlo/text/reader.h"
 #include "meshwright/plan/document/plan_json.h"
 #include "tests/cli/run_binary.h"
@@ -171,6 +172,23 @@ TEST_F(PlanCommand, TableOnStandardOutput) {
   }
   ExpectFitsATerminal(run.out);
   EXPECT_THAT(folder_.Names(), testing::ElementsAre("step.hlo"));
+}
+
+TEST_F(PlanCommand, NamesTheCommandsThatComeNext) {
+  EXPECT_THAT(Plan({"--mesh", "2x4"}).out, HasSubstr("\nnext      -o plan.json writes the plan"));
+  const std::string path = folder_.Path("my plan.json");
+  const RunResult run = Plan({"--mesh", "2x4", "-o", path});
+  EXPECT_THAT(run.out,
+              HasSubstr(meshwright::StrCat("\nnext\n    meshwright explain '", path, "'\n")));
+  EXPECT_THAT(run.out, HasSubstr("meshwright verify "));
+  EXPECT_THAT(run.out, HasSubstr("--to jax "));
+  EXPECT_THAT(run.out, HasSubstr(meshwright::StrCat("--program ", program_)));
+  EXPECT_EQ(RunMeshwright({"explain", path}).exit_code, 0);
+  const RunResult model = RunMeshwright({"plan", "gpt3-1.3b", "--cluster", "8xh100-sxm",
+                                         "--global-batch", "64", "--for", "nemo", "-o", path});
+  ASSERT_EQ(model.exit_code, 0) << model.err;
+  EXPECT_THAT(model.out, HasSubstr("meshwright export "));
+  EXPECT_THAT(model.out, HasSubstr("nemo"));
 }
 
 TEST_F(PlanCommand, JsonAndFileHoldTheSamePlan) {

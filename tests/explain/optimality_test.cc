@@ -70,16 +70,5 @@ TEST(OptimalityText, OfAModelSaysWhetherTheSearchWasOver) {
   EXPECT_THAT(OptimalityText(plan), HasSubstr("the best may take up to 12.5 % less memory"));
 }
 
-// A device cannot work for longer than the step that is named beside it.
-TEST(OptimalityText, WorkOfAStageIsAPartOfTheTimeItIsNamedWith) {
-  Plan plan = WithTimes(SamplePipelinePlan(), 0.08, 0.1, 0.09);
-  plan.compute_seconds = 0.07;
-  plan.communication_seconds = 0.02;
-  EXPECT_THAT(
-      ExplainPlan(plan),
-      HasSubstr(
-          "serial 100 ms, of which a\n          device of the longest stage works for 90.0 ms"));
-}
-
 }  // namespace
 }  // namespace meshwright

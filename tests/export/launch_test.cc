@@ -201,6 +201,19 @@ TEST_P(EveryTarget, NothingOfTheUsersRuns) {
   }
 }
 
+TEST(Launch, TargetsThatLaunchAreThoseThatExportWithoutOptions) {
+  for (const char* fixes :
+       {"tp=4,sp=on,cp=1,pp=2,dp=2,zero=1,schedule=1f1b,mbs=1",
+        "tp=1,cp=1,pp=1,zero=3,recompute=none", "tp=2,pp=2,schedule=zero-bubble"}) {
+    const Plan plan = SamplePlanOf({.fixes = fixes});
+    std::vector<std::string> exported;
+    for (const std::string& target : ModelTargets()) {
+      if (ExportTo(target, plan, {}).ok()) exported.push_back(target);
+    }
+    EXPECT_EQ(TargetsThatLaunch(plan), exported) << fixes;
+  }
+}
+
 TEST(Launch, OneNodeNeedsNoHostfile) {
   const Plan plan = SamplePlanOf({.cluster = "8xh100-sxm", .fixes = "zero=1,pp=1"});
   ExportOptions options = CompleteOptions();

@@ -6,6 +6,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/explain/in_short.h"
 #include "meshwright/plan/make/build_groups_plan.h"
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/shortage.h"
@@ -26,9 +27,10 @@ struct Planner {
       MW_ASSIGN_OR_RETURN(PipelinedProgram made, PlanPipelinedProgram(request));
       if (!made.pipeline.fits) return absl::ResourceExhaustedError(PipelineShortageText(made));
       const auto planned = std::make_shared<const PipelinedProgram>(std::move(made));
-      return PlanAnswer{.plan = planned->plan,
-                        .table = [planned] { return PlanTable(planned->plan); },
-                        .pipeline = planned};
+      return PlanAnswer{
+          .plan = planned->plan,
+          .table = [planned] { return PlanTable(planned->plan, InShort(planned->plan)); },
+          .pipeline = planned};
     }
     MW_ASSIGN_OR_RETURN(PlannedProgram made, request.database.empty()
                                                  ? PlanProgram(request)
@@ -43,16 +45,17 @@ struct Planner {
                                          : ""));
     }
     const auto planned = std::make_shared<const PlannedProgram>(std::move(made));
-    return PlanAnswer{.plan = planned->plan,
-                      .table = [planned] { return PlanTable(planned->plan); },
-                      .program = planned};
+    return PlanAnswer{
+        .plan = planned->plan,
+        .table = [planned] { return PlanTable(planned->plan, InShort(planned->plan)); },
+        .program = planned};
   }
 
   absl::StatusOr<PlanAnswer> operator()(ModelRequest& request) {
     MW_RETURN_IF_ERROR(AddLaunchFilter(request));
     request.stop = std::move(hooks.stop);
     MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
-    return PlanAnswer{.plan = plan, .table = [plan] { return PlanTable(plan); }};
+    return PlanAnswer{.plan = plan, .table = [plan] { return PlanTable(plan, InShort(plan)); }};
   }
 
   absl::StatusOr<PlanAnswer> operator()(SweepRequest& request) {

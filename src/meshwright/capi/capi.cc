@@ -18,6 +18,7 @@
 #include "meshwright/capi/result.h"
 #include "meshwright/capi/tables_json.h"
 #include "meshwright/explain/explain.h"
+#include "meshwright/explain/in_short.h"
 #include "meshwright/hlo/graph.h"
 #include "meshwright/hlo/inline_calls.h"
 #include "meshwright/hlo/module.h"
@@ -192,7 +193,9 @@ mw_result* mw_read_plan(const char* plan, size_t plan_bytes) {
     MW_ASSIGN_OR_RETURN(meshwright::Plan read, meshwright::PlanArgument(plan, plan_bytes));
     const auto shared = std::make_shared<const meshwright::Plan>(std::move(read));
     result.writers["plan"] = [shared] { return meshwright::PlanToJson(*shared); };
-    result.writers["table"] = [shared] { return meshwright::PlanTable(*shared); };
+    result.writers["table"] = [shared] {
+      return meshwright::PlanTable(*shared, meshwright::InShort(*shared));
+    };
     result.writers["explanation"] = [shared] { return meshwright::ExplainPlan(*shared); };
     result.writers["headline"] = [shared] {
       return meshwright::Json(meshwright::Headline(*shared)).dump();

@@ -13,6 +13,7 @@
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/interruption.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/next_steps.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
 #include "meshwright/cli/stage_folder.h"
@@ -104,7 +105,10 @@ absl::Status RunPlanning(const PlanningCommand& command, PlanningRequest request
     MW_RETURN_IF_ERROR(outputs.Commit());
   }
   if (asked.json) return PrintOutput(json);
-  return PrintScreen(asked.explain ? ExplainPlan(*answer.plan) : answer.table());
+  std::string screen = asked.explain ? ExplainPlan(*answer.plan) : answer.table();
+  if (answer.plan.has_value())
+    StrAppend(&screen, NextSteps(*answer.plan, asked.plan_path, cuts ? asked.emit_path : ""));
+  return PrintScreen(screen);
 }
 
 }  // namespace meshwright

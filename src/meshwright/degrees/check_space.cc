@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/space.h"
@@ -176,7 +177,7 @@ absl::Status CheckReplicas(const Fixes& fixes, const std::vector<Space::Degrees>
   if (fixes.zero.value_or(0) == 0 || all.empty() || !one) return absl::OkStatus();
   return absl::InvalidArgumentError(
       StrCat("--fix: zero=", *fixes.zero, " does not go with dp=1 and cp=1: state is sharded over ",
-             "dp x cp replicas, and on ", gpus, " GPUs with tp=", all.front().tp,
+             "dp x cp replicas, and on ", Counted(gpus, "GPU"), " with tp=", all.front().tp,
              " and pp=", all.front().pp, " there is one; zero may be 0"));
 }
 
@@ -202,8 +203,8 @@ absl::Status ConflictError(
                     ValuesText(valid));
   }
   return absl::InvalidArgumentError(
-      absl::StrFormat("--fix: %s do not go together on %d GPUs (%s); with the others %s", together,
-                      gpus, sizes, instead));
+      absl::StrFormat("--fix: %s do not go together on %s (%s); with the others %s", together,
+                      Counted(gpus, "GPU"), sizes, instead));
 }
 
 }  // namespace
@@ -263,8 +264,8 @@ absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gp
   for (const SingleFix& fix : split) {
     if (!any || fix.key == "tensor" || !is_empty(With(none, fixes, fix.key))) continue;
     return absl::InvalidArgumentError(
-        absl::StrFormat("--fix: %s is not possible on %d GPUs (%s); valid are %s", fix.text, gpus,
-                        sizes, ValuesText(Values(examples(none), fix.key))));
+        absl::StrFormat("--fix: %s is not possible on %s (%s); valid are %s", fix.text,
+                        Counted(gpus, "GPU"), sizes, ValuesText(Values(examples(none), fix.key))));
   }
   if (any) {
     MW_RETURN_IF_ERROR(CheckProduct(fixes, gpus));
@@ -285,9 +286,9 @@ absl::Status CheckSpace(const Model& model, const Workload& workload, int64_t gp
     if (!smaller.AllDegrees().empty()) counts.push_back(absl::StrCat(fewer));
   }
   return absl::InvalidArgumentError(absl::StrFormat(
-      "no degrees make use of %d GPUs: %s; the nearest numbers of GPUs below that can be used are "
+      "no degrees make use of %s: %s; the nearest numbers of GPUs below that can be used are "
       "%s",
-      gpus, sizes, absl::StrJoin(counts, ", ")));
+      Counted(gpus, "GPU"), sizes, absl::StrJoin(counts, ", ")));
 }
 
 }  // namespace meshwright::transformer

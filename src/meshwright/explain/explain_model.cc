@@ -11,10 +11,10 @@
 #include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/degrees/degree_table.h"
-#include "meshwright/explain/compute_parts.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/plan/text/largest_first.h"
+#include "meshwright/plan/text/step_account.h"
 #include "meshwright/plan/text/transformer_table.h"
 
 namespace meshwright {
@@ -118,20 +118,10 @@ const PlanGroupBytes& PeakGroup(const PlanTransformer& part) {
 // `parts_of`: what the parts are of.
 std::string StepSection(const Plan& plan, const std::string& parts_of) {
   const PlanTransformer& part = *plan.model;
-  std::string text =
-      absl::StrFormat("%s a step, MFU %.1f %%, HFU %.1f %%", SecondsText(plan.step_seconds),
-                      100 * part.mfu, 100 * part.hfu);
-  text = Labelled("time", StrCat(text, parts_of));
-  std::vector<std::vector<std::string>> rows;
-  for (const NamedAmount& one : LargestFirst(part.seconds)) {
-    rows.push_back({one.name, SecondsText(one.amount), ShareText(one.amount, plan.step_seconds)});
-    if (one.name != "compute") continue;
-    for (const NamedAmount& inner : ComputeParts(plan)) {
-      rows.push_back({StrCat("  ", inner.name), SecondsText(inner.amount),
-                      ShareText(inner.amount, plan.step_seconds)});
-    }
-  }
-  return StrCat(text, Columns(std::move(rows), {false, true, true}));
+  const std::string text =
+      absl::StrFormat("%s a step, %s, HFU %.1f %%", StepText(plan), MfuText(plan), 100 * part.hfu);
+  return StrCat(Labelled("time", StrCat(text, parts_of)), StepPartsTable(plan),
+                Labelled("limits", LimitsText(plan)));
 }
 
 std::string GoodputSection(const PlanTransformer& part) {
@@ -149,12 +139,7 @@ std::string GoodputSection(const PlanTransformer& part) {
 
 std::string PeakGroupSection(const Plan& plan) {
   const PlanGroupBytes& group = PeakGroup(*plan.model);
-  std::string text = BytesText(plan.peak_bytes);
-  if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
-  StrAppend(&text, " a device at peak");
-  if (const int64_t free = plan.budget_bytes.value_or(0) - plan.peak_bytes; free > 0)
-    StrAppend(&text, ", ", BytesText(static_cast<double>(free)), " free");
-  StrAppend(&text, ": ");
+  std::string text = StrCat(HeadroomText(plan, "a device at peak"), ": ");
   std::vector<std::string> shares;
   for (const NamedAmount& one : LargestFirst(group)) {
     if (one.name == "host") continue;
@@ -255,16 +240,14 @@ std::string CostSection(const Plan& plan) {
 
 // What plans on one kind of device and over groups of nodes say differently.
 struct KindTexts {
-  std::string differing;  // what is not told with the kinds of parallelism
-  std::string groups;     // a line each
-  std::string batch;      // in front of the matmuls' type
+  std::string groups;  // a line each
+  std::string batch;   // in front of the matmuls' type
   std::string parts_of, cost;
 };
 
 KindTexts TextsOfModel(const Plan& plan) {
   const int64_t sequences = plan.model->configuration.micro_batch;
-  return {.differing = "",
-          .groups = "",
+  return {.groups = "",
           .batch = absl::StrCat(Counted(sequences, "sequence"), " a micro-batch, "),
           .parts_of = "; of that",
           .cost = ""};
@@ -275,7 +258,6 @@ KindTexts TextsOfGroups(const Plan& plan) {
   // Else it stands with the one data degree.
   const std::string state = differ ? StateOverGroups(plan) : "";
   return {
-      .differing = differ ? ", tensor and data by groups of nodes" : "",
       .groups = GroupLines(*plan.groups),
       .batch = state.empty() ? "" : StrCat(state, ", "),
       // One stage waits for another share of the step than others.
@@ -344,12 +326,24 @@ std::vector<DegreeUse> DegreeUses(const Plan& plan) {
   return uses;
 }
 
+std::string ModelHeadline(const Plan& plan) {
+  const std::vector<DegreeUse> uses = DegreeUses(plan);
+  const bool differ = DegreesDiffer(plan);
+  if (uses.empty() && !differ) return "no parallelism";
+  if (uses.size() == 1 && !differ)
+    return StrCat(uses[0].kind, " parallelism over ", uses[0].degree);
+  std::vector<std::string> kinds;
+  for (const DegreeUse& use : uses) kinds.push_back(StrCat(use.kind, " ", use.degree));
+  if (differ) kinds.push_back("tensor and data by groups of nodes");
+  return StrCat("mixed parallelism: ", absl::StrJoin(kinds, ", "));
+}
+
 std::string ExplainModel(const Plan& plan) {
   const PlanTransformer& part = *plan.model;
   std::string text =
-      Labelled("model", absl::StrFormat("%s, %s parameters, %d sequences of %d tokens a step",
+      Labelled("model", absl::StrFormat("%s, %s parameters, %s of %d tokens a step",
                                         Fit(part.model, 40), ParametersText(part.parameters),
-                                        part.global_batch, part.sequence));
+                                        Counted(part.global_batch, "sequence"), part.sequence));
   const std::string devices =
       absl::StrJoin(plan.cluster.parts, ", ", [](std::string* out, const PlanClusterPart& one) {
         absl::StrAppend(out, Counted(one.devices(), "device"), " of type ", Fit(one.device, 24));
@@ -358,14 +352,7 @@ std::string ExplainModel(const Plan& plan) {
   const KindTexts kind =
       plan.kind() == PlanKind::kGroups ? TextsOfGroups(plan) : TextsOfModel(plan);
   const std::vector<DegreeUse> uses = DegreeUses(plan);
-  const std::string kinds = absl::StrJoin(uses, ", ", [](std::string* out, const DegreeUse& use) {
-    absl::StrAppend(out, use.kind, " ", use.degree);
-  });
-  StrAppend(&text, Labelled("in short",
-                            uses.empty() ? "no parallelism"
-                            : uses.size() == 1 && kind.differing.empty()
-                                ? absl::StrCat(uses[0].kind, " parallelism over ", uses[0].degree)
-                                : absl::StrCat("mixed parallelism: ", kinds, kind.differing)));
+  StrAppend(&text, Labelled("in short", ModelHeadline(plan)));
   for (const DegreeUse& use : uses) {
     StrAppend(&text, WrapWords(absl::StrCat("  ", use.kind, " over ", use.degree,
                                             use.how.empty() ? "" : ": ", use.how),

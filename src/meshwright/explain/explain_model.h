@@ -18,6 +18,9 @@ struct DegreeUse {
 // Those of more than one device. Requires plan.model.
 std::vector<DegreeUse> DegreeUses(const Plan& plan);
 
+// "mixed parallelism: tensor 4, pipeline 4, data 4"; "no parallelism". Requires plan.model.
+std::string ModelHeadline(const Plan& plan);
+
 // How a plan over groups of nodes keeps the optimizer's state, where it is sharded: "optimizer
 // state sharded (ZeRO-1) over each stage's data degree"; else "".
 std::string StateOverGroups(const Plan& plan);

@@ -21,6 +21,7 @@
 #include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/text/folded_names.h"
 #include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/step_account.h"
 
 namespace meshwright {
 namespace {
@@ -163,28 +164,26 @@ double Seconds(const PartSummary& summary) {
   return seconds;
 }
 
-std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
-  std::string text = CostText(plan, plan.step_seconds);
-  StrAppend(&text, " a step");
+// What the step is, and how it was come by: ", composed of its segments".
+std::string StepSentence(const Plan& plan) {
+  const std::string mfu = MfuText(plan);
+  std::string text = StrCat(StepText(plan), " a step", mfu.empty() ? "" : StrCat(", ", mfu));
+  if (plan.step_seconds == SerialSeconds(plan)) return text;
+  const bool profiled = plan.profile.has_value();
+  return StrCat(text,
+                !profiled                        ? ""
+                : plan.profile->step.has_value() ? ", measured as a whole"
+                                                 : ", composed of its segments",
+                "; serial ", CostText(plan, SerialSeconds(plan)),
+                plan.time_use.has_value() && plan.pipeline.has_value()
+                    ? "; of a device, on average over all"
+                    : "");
+}
+
+// Serial seconds by phase.
+std::string PhaseSection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
   const double seconds = Seconds(summary);
-  const bool overlaps = plan.step_seconds != SerialSeconds(plan);
-  if (overlaps) {
-    StrAppend(&text,
-              !plan.profile.has_value()        ? ", collectives overlapped, with launch overhead"
-              : plan.profile->step.has_value() ? ", measured as a whole"
-                                               : ", composed of its segments",
-              "; serial ", CostText(plan, SerialSeconds(plan)));
-  }
-  if (part.is_stage()) {
-    StrAppend(&text,
-              overlaps ? ", of which a device of the longest stage works for "
-                       : "; a device of the longest stage works for ",
-              CostText(plan, plan.compute_seconds + plan.communication_seconds));
-  }
-  text = Labelled("time", text);
-  if (seconds == 0) return text;
-  if (part.is_stage())
-    StrAppend(&text, WrapWords(StrCat("  of ", part.StageName(), ", all micro-batches:"), 4));
+  if (seconds == 0) return "";
   std::vector<std::vector<std::string>> rows = {{"", "compute", "communication", "of all"}};
   for (const PhaseSeconds& phase : summary.phases) {
     rows.push_back({phase.phase.empty() ? "phase not known" : phase.phase,
@@ -192,17 +191,25 @@ std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummar
                     ShareText(phase.compute + phase.communication, seconds)});
   }
   const double computing = summary.contraction_seconds + summary.other_seconds;
-  return StrCat(text, Columns(std::move(rows), {false, true, true, true}),
+  const std::string of_stage =
+      part.is_stage() ? StrCat(", a device of ", part.StageName(), ", all micro-batches") : "";
+  return StrCat(Labelled("phases", StrCat("serial ", CostText(plan, seconds), of_stage)),
+                Columns(std::move(rows), {false, true, true, true}),
                 "  matmuls and convolutions are ",
                 ShareText(summary.contraction_seconds, computing), " of computing\n");
+}
+
+std::string TimeSection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
+  const std::string limits = LimitsText(plan);
+  return StrCat(Labelled("time", StepSentence(plan)), StepPartsTable(plan),
+                limits.empty() ? "" : Labelled("limits", limits),
+                PhaseSection(plan, part, summary));
 }
 
 // ---- memory ----
 
 std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSummary& summary) {
-  std::string text = BytesText(plan.peak_bytes);
-  if (plan.budget_bytes.has_value()) StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
-  StrAppend(&text, " a device");
+  std::string text = HeadroomText(plan, "a device");
   if (!plan.peak_at.empty()) StrAppend(&text, ", peak at ", Fit(plan.peak_at, 60));
   const auto at = std::find_if(
       part.instructions.begin(), part.instructions.end(),

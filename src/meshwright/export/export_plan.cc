@@ -39,12 +39,10 @@ std::string OthersFor(const ModelLaunch& launch) {
   return absl::StrJoin(names, ", ");
 }
 
-absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& target,
-                                      int64_t alternative, const ExportOptions& options) {
-  MW_ASSIGN_OR_RETURN(const ModelLaunch launch, ReadModelLaunch(plan, alternative));
-  MW_RETURN_IF_ERROR(CheckTargetTakesModel(launch, target, "--to"));
+// What keeps a target that takes the model from launching it as planned.
+void CheckLaunch(const ModelLaunch& launch, const ExportTarget& target,
+                 const ExportOptions& options, Findings& findings) {
   const bool over_groups = launch.over_groups.has_value();
-  Findings findings(/*wording=*/true);
   if (over_groups) CheckTakesGroups(launch, target, findings);
   // What has degrees of its own in every stage is no configuration.
   if (findings.ok() && (!over_groups || target.groups != TakesGroups::kAny)) {
@@ -52,9 +50,18 @@ absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& targ
   }
   RequireState(launch.state, target.writes_state, findings);
   if (findings.ok() && !over_groups) CheckRunsAsItIs(launch, target, options, findings);
+}
+
+absl::StatusOr<Artefacts> ExportModel(const Plan& plan, const ExportTarget& target,
+                                      int64_t alternative, const ExportOptions& options) {
+  MW_ASSIGN_OR_RETURN(const ModelLaunch launch, ReadModelLaunch(plan, alternative));
+  MW_RETURN_IF_ERROR(CheckTargetTakesModel(launch, target, "--to"));
+  Findings findings(/*wording=*/true);
+  CheckLaunch(launch, target, options, findings);
   if (!findings.ok()) {
-    return over_groups ? RefuseGroups(plan, launch, target, options, findings)
-                       : RefuseConfiguration(plan, launch, target, options, findings);
+    return launch.over_groups.has_value()
+               ? RefuseGroups(plan, launch, target, options, findings)
+               : RefuseConfiguration(plan, launch, target, options, findings);
   }
   MW_RETURN_IF_ERROR(CheckLaunchOptions(options, launch.ranks));
   return target.write_model(launch, options);
@@ -97,6 +104,24 @@ absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
   return absl::InvalidArgumentError(StrCat(option, ": found \"", name, "\", did you mean \"",
                                            NearestName(name, names), "\"? Targets are ",
                                            ExportTargetNames()));
+}
+
+std::vector<std::string> TargetsThatLaunch(const Plan& plan) {
+  std::vector<std::string> names;
+  const absl::StatusOr<ModelLaunch> launch =
+      plan.of_model() ? ReadModelLaunch(plan, 0) : absl::NotFoundError("a program");
+  for (const ExportTarget& target : ExportTargets()) {
+    if (!plan.of_model()) {
+      if (target.write_program != nullptr) names.emplace_back(target.name);
+      continue;
+    }
+    if (!launch.ok() || target.check_model == nullptr) continue;
+    Findings findings(/*wording=*/false);
+    target.check_model(*launch, findings);
+    if (findings.ok()) CheckLaunch(*launch, target, {}, findings);
+    if (findings.ok()) names.emplace_back(target.name);
+  }
+  return names;
 }
 
 absl::StatusOr<Artefacts> ExportPlan(const Plan& plan, const ExportTarget& target,

@@ -55,6 +55,9 @@ absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
 absl::Status CheckTargetTakesModel(const ModelLaunch& launch, const ExportTarget& target,
                                    std::string_view option);
 
+// The targets that launch `plan` as it is, without further options, in their order.
+std::vector<std::string> TargetsThatLaunch(const Plan& plan);
+
 // The artefacts of `plan` (of its best configuration, or with `alternative` of another). A plan
 // that the target cannot express is an invalid argument that names the rules and the nearest plan
 // that it can.

@@ -57,6 +57,7 @@ class Decoder {
     const std::optional<Overlap> overlap = in_.cost_model.overlap();
     plan_.step_seconds = overlap.has_value() ? StepSeconds(graph_, in_.cost_model, *overlap, plan_)
                                              : plan_.objective;
+    if (overlap.has_value()) plan_.launch_seconds = overlap->LaunchSeconds(graph_, mesh().cluster);
     plan_.nodes = static_cast<int64_t>(problem_.problem.nodes.size());
     plan_.edges = static_cast<int64_t>(problem_.problem.edges.size());
     return std::move(plan_);

@@ -109,6 +109,7 @@ struct IntraPlan {
   // where the cost model has no overlap: what a plan is chosen by. No plan that fits takes less
   // than `step_bound`; step_gap = (step_seconds - step_bound) / step_seconds.
   double step_seconds = 0, step_bound = 0, step_gap = 0;
+  double launch_seconds = 0;   // of the step (Overlap::LaunchSeconds)
   std::vector<PlannedOp> ops;  // by OpId
   // By ValueId: how the value is kept once partial sums are combined; for free values and fused
   // ones what their first user sees.

@@ -212,6 +212,8 @@ absl::StatusOr<PlannedProgram> PlanProfiledProgram(const ProgramRequest& request
                                      std::move(best.intra), std::move(warnings)));
   planned.plan.segments = std::move(best.segments);
   planned.plan.profile = std::move(best.profile);
+  // Measurements do not tell its parts apart.
+  if (planned.plan.profile.has_value()) planned.plan.time_use.reset();
   return planned;
 }
 

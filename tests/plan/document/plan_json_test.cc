@@ -64,14 +64,15 @@ TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
   const OrderedJson json = OrderedJson::parse(PlanToJson(SamplePipelinePlan()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_THAT(keys, testing::ElementsAre(
-                        "schema", "tool_version", "inputs", "options", "cluster", "mesh",
-                        "objective_seconds", "bound_seconds", "gap", "compute_seconds",
-                        "communication_seconds", "step_seconds", "peak_bytes", "budget_bytes",
-                        "peak_at", "memory_by_category", "collectives", "parameters", "outputs",
-                        "op_names", "source_files", "instructions", "memory_timeline", "schedule",
-                        "micro_batches", "chunks", "bubble_share", "stages", "cross_stage",
-                        "segments", "profile", "warnings", "planning_seconds"));
+  EXPECT_THAT(
+      keys, testing::ElementsAre("schema", "tool_version", "inputs", "options", "cluster", "mesh",
+                                 "objective_seconds", "bound_seconds", "gap", "compute_seconds",
+                                 "communication_seconds", "step_seconds", "time_use", "peak_bytes",
+                                 "budget_bytes", "peak_at", "memory_by_category", "collectives",
+                                 "parameters", "outputs", "op_names", "source_files",
+                                 "instructions", "memory_timeline", "schedule", "micro_batches",
+                                 "chunks", "bubble_share", "stages", "cross_stage", "segments",
+                                 "profile", "warnings", "planning_seconds"));
 }
 
 TEST(PlanJson, OneLineAnElement) {
@@ -203,7 +204,10 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/cross_stage/0/to", 2, "$.cross_stage[0]: there are 2 stages"},
       {"/schedule", nullptr, "$.schedule: found null, expected that of the stages"},
       {"/chunks", 3, "chunks divide the stages"},
-      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 9 only"},
+      {"/time_use/bubble", 0.5,
+       "p.json: $.time_use: its parts are 0.576 s together, expected the "
+       "0.08 s of step_seconds"},
+      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 10 only"},
       {"/schema", "one", "p.json: $.schema: found \"one\", expected an integer"},
       {"/objective_seconds", "fast",
        "p.json: $.objective_seconds: found a string, expected a number"},

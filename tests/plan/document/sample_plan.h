@@ -35,6 +35,7 @@ inline Plan SamplePlan() {
   plan.compute_seconds = 0.07;
   plan.communication_seconds = 5e-324;
   plan.step_seconds = 0.08;
+  plan.time_use = PlanTimeUse{0.02, 0.01, 0.015, 0.005, 0.02, 0.004, 0.006};
   plan.peak_bytes = int64_t{1} << 40;
   plan.budget_bytes = 9223372036854775807;
   plan.peak_at = "dot.1";

@@ -50,6 +50,9 @@ TEST(PlanPipelined, ThePlanReadsBackAndItsStagesAreProgramsThatFitTogether) {
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*read, planned->plan);
     EXPECT_THAT(PlanTable(*read), HasSubstr("2 stages, 2 micro-batches, 1f1b"));
+    ASSERT_TRUE(read->time_use.has_value());  // whose parts the reader holds against the step
+    EXPECT_GT(read->time_use->matmuls_at_peak, 0);
+    EXPECT_LT(read->time_use->matmuls_at_peak, read->step_seconds);
 
     const absl::StatusOr<std::vector<StageFile>> files = StageModules(*planned);
     ASSERT_TRUE(files.ok()) << files.status();

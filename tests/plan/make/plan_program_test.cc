@@ -168,6 +168,27 @@ TEST(PlanProgram, NothingFits) {
   EXPECT_THAT(text, HasSubstr("f32[4096,4096]"));
 }
 
+TEST(PlanProgram, SaysHowManyDevicesWouldDo) {
+  ProgramRequest request = MlpRequest();
+  request.memory = {MemoryBudget::Kind::kUnlimited};
+  const absl::StatusOr<PlannedProgram> any = PlanProgram(request);
+  ASSERT_TRUE(any.ok()) << any.status();
+  EXPECT_FALSE(any->enough.has_value());
+  // Less than the devices need, but not half of it.
+  request.memory = {MemoryBudget::Kind::kBytes, 1 << 20};
+  const absl::StatusOr<PlannedProgram> least = PlanProgram(request);
+  ASSERT_TRUE(least.ok()) << least.status();
+  request.memory.bytes = least->intra.smallest_budget * 3 / 4;
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_FALSE(planned->intra.fits);
+  ASSERT_TRUE(planned->enough.has_value());
+  const int64_t devices = planned->mesh.devices();
+  EXPECT_GT(planned->enough->devices(), devices);
+  EXPECT_LE(planned->enough->devices(), 8 * devices);
+  EXPECT_THAT(ShortageText(*planned), HasSubstr("it would fit on "));
+}
+
 TEST(PlanProgram, Errors) {
   ProgramRequest request = MlpRequest();
   request.cost_model = "guess";

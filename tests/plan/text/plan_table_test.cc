@@ -95,9 +95,14 @@ TEST(PlanTable, PlansOfModels) {
                               "          recompute=selective recompute_stages=1 ends=on "
                               "offload_activations=on\n"
                               "          offload_layers=3 tp_in=2 pp_in=2\n"));
-  EXPECT_THAT(text, HasSubstr("step      2.00 s, 8192 tokens/s/GPU, MFU 40.0 %"));
-  EXPECT_THAT(text, HasSubstr("  compute                     1.50 s   75.0 %\n"));
-  EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB a GPU at peak\n"));
+  EXPECT_THAT(text,
+              HasSubstr("step      2.00 s, MFU 40.0 %, HFU 45.0 %, 8192 tokens/s/GPU, exposed\n"
+                        "          communication 300 ms\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "  compute                      1.50 s  75.0 %\n    model flops at peak rate   800 ms"));
+  EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB a GPU at peak, 52.0 GiB free\n"));
   EXPECT_THAT(text, HasSubstr("  optimizer  activ.  logits  comm.  framew.\n"));
   EXPECT_THAT(text, HasSubstr("  in the host's memory: group 0 9 B, group 1 8 B\n"));
   EXPECT_THAT(text,

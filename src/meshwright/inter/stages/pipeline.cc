@@ -327,9 +327,11 @@ class PipelinePlanner {
       // Parts that are cut elsewhere than between two layers.
       if (!plans.ok()) return CannotBeCut(plans.status());
       if (plans->shortage.bytes == 0) {
-        const double seconds = StepSeconds(search->best, plans->stages);
+        const double launch = LaunchSeconds(plans->stages);
+        const double seconds = StepSeconds(search->best, plans->stages) + launch;
         if (seconds >= step_seconds_) return absl::OkStatus();
         step_seconds_ = seconds;
+        launch_seconds_ = launch;
         best_ = search->best;
         result_.stages = std::move(plans->stages);
         return absl::OkStatus();
@@ -345,22 +347,28 @@ class PipelinePlanner {
     return absl::OkStatus();
   }
 
-  // With collectives overlapped, and launch overhead.
+  // With collectives overlapped, without launch overhead.
   double StepSeconds(const FoundPipeline& pipeline,
                      const std::vector<PipelineStage>& stages) const {
     std::vector<StageTimes> times;
-    double host = 0, nodes = 0;
-    for (const Cluster& cluster : request_.clusters) nodes += static_cast<double>(cluster.nodes);
     for (size_t i = 0; i < stages.size(); ++i) {
       times.push_back(coster_->TimesOf(submeshes_[pipeline.stages[i].submesh], stages[i].overlapped,
                                        *pipeline.schedule));
-      const std::optional<Overlap> overlap = request_.cost_model(stages[i].mesh)->overlap();
+    }
+    return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds;
+  }
+
+  double LaunchSeconds(const std::vector<PipelineStage>& stages) const {
+    double most = 0, nodes = 0;
+    for (const Cluster& cluster : request_.clusters) nodes += static_cast<double>(cluster.nodes);
+    for (const PipelineStage& stage : stages) {
+      const std::optional<Overlap> overlap = request_.cost_model(stage.mesh)->overlap();
       if (!overlap.has_value()) continue;
       // A node has the arrays of its own stages, about its share of all.
-      const double launch = overlap->LaunchSeconds(graph_, request_.clusters[stages[i].cluster]);
-      host = std::max(host, overlap->step_seconds + (launch - overlap->step_seconds) / nodes);
+      const double launch = overlap->LaunchSeconds(graph_, request_.clusters[stage.cluster]);
+      most = std::max(most, overlap->step_seconds + (launch - overlap->step_seconds) / nodes);
     }
-    return Simulate(*pipeline.schedule, pipeline.shape, times)->seconds + host;
+    return most;
   }
 
   // Keeps the best single stage if its step is the shortest.
@@ -382,6 +390,7 @@ class PipelinePlanner {
     whole_bytes_ = single->smallest_bytes;
     if (!single->stage.has_value()) return absl::OkStatus();
     step_seconds_ = single->step_seconds;
+    launch_seconds_ = single->stage->plan->launch_seconds;
     best_ = {.seconds = single->seconds,
              .schedule = &schedule,
              .shape = {1, 1, 1},
@@ -459,6 +468,7 @@ class PipelinePlanner {
     result_.simulation = *Simulate(*best_.schedule, best_.shape, times);
     result_.seconds = result_.simulation.seconds;
     result_.step_seconds = overlaps_ ? step_seconds_ : result_.seconds;
+    result_.launch_seconds = overlaps_ ? launch_seconds_ : 0;
     result_.bound = std::min(bound_, result_.seconds);
     result_.gap = result_.seconds > 0 ? (result_.seconds - result_.bound) / result_.seconds : 0;
   }
@@ -479,7 +489,7 @@ class PipelinePlanner {
   Search overlapped_;      // with collectives overlapped; empty unless overlaps_
   FoundPipeline best_;     // that with the stages in result_
   double bound_ = kInfinity;
-  double step_seconds_ = kInfinity;  // of result_.stages
+  double step_seconds_ = kInfinity, launch_seconds_ = 0;  // of result_.stages
   // That a device needs for a single stage, where the memory is not enough.
   int64_t whole_bytes_ = std::numeric_limits<int64_t>::max();
   PipelinePlan result_;

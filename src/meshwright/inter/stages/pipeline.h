@@ -76,6 +76,7 @@ struct PipelinePlan {
   // The same with collectives overlapped and launch overhead. The best single stage is the one
   // of least step_seconds, and taken if it is below that of the best pipeline.
   double step_seconds = 0;
+  double launch_seconds = 0;  // of that
   double bound = 0;  // no pipeline of this program on these devices under this schedule takes less
   double gap = 0;
   std::vector<std::string> warnings;

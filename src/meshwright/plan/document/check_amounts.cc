@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -53,9 +54,23 @@ absl::Status CheckMesh(const Plan& plan) {
                                      devices, wanted));
 }
 
+// The step is the sum of what it is used for.
+absl::Status CheckTimeUse(const Plan& plan) {
+  constexpr double kRounding = 1e-6;
+  if (!plan.time_use.has_value()) return absl::OkStatus();
+  double sum = 0;
+  PlanTimeUse::VisitMembers(*plan.time_use,
+                            [&](const char*, double seconds, MemberForm) { sum += seconds; });
+  if (std::abs(sum - plan.step_seconds) <= kRounding * plan.step_seconds) return absl::OkStatus();
+  return JsonErrorAt("$.time_use", absl::StrFormat("its parts are %.6g s together, expected the "
+                                                   "%.6g s of step_seconds",
+                                                   sum, plan.step_seconds));
+}
+
 }  // namespace
 
 absl::Status CheckAmounts(const Plan& plan) {
+  MW_RETURN_IF_ERROR(CheckTimeUse(plan));
   MW_RETURN_IF_ERROR(CheckMesh(plan));
   MW_RETURN_IF_ERROR(CheckMemory(plan.memory_by_category, plan.peak_bytes, "peak_bytes", "$"));
   if (plan.pipeline.has_value()) {

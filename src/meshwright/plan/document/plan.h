@@ -14,6 +14,7 @@
 #include "meshwright/plan/document/pipeline_part.h"
 #include "meshwright/plan/document/plan_over_groups.h"
 #include "meshwright/plan/document/plan_segments.h"
+#include "meshwright/plan/document/plan_time_use.h"
 #include "meshwright/plan/document/plan_transformer.h"
 #include "meshwright/plan/document/program_part.h"
 
@@ -25,7 +26,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 9;
+inline constexpr int64_t kPlanSchema = 10;
 
 // `cost_model` of plans by NERSC's model (published/nersc/nersc.h), which no program has.
 inline constexpr const char* kNerscCostModel = "nersc";
@@ -113,6 +114,8 @@ struct Plan {
   double gap = 0;                // (objective - bound) / objective
   double compute_seconds = 0, communication_seconds = 0;
   double step_seconds = 0;  // of one step, with what is overlapped
+  // Of programs and pipelines whose step is predicted in seconds, and not composed or measured.
+  std::optional<PlanTimeUse> time_use;
 
   int64_t peak_bytes = 0;                    // on one device
   std::optional<int64_t> budget_bytes;       // none: unlimited

@@ -51,6 +51,7 @@ void VisitDocument(PlanOrConst& plan, std::optional<std::string>& schedule, Pipe
   visit("compute_seconds", plan.compute_seconds);
   visit("communication_seconds", plan.communication_seconds);
   visit("step_seconds", plan.step_seconds);
+  visit("time_use", plan.time_use);
   visit("peak_bytes", plan.peak_bytes);
   visit("budget_bytes", plan.budget_bytes);
   visit("peak_at", plan.peak_at);

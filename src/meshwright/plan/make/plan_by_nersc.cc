@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -248,15 +249,16 @@ absl::StatusOr<Plan> PlanByNersc(const ModelRequest& request) {
           "1F1B without recomputation, ZeRO 1 over all replicas, and cp only as rows of --tp seqp");
     }
     if (search.counts.legal == 0) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "no degrees of the NERSC model make use of %d GPUs: they must divide %d "
-          "heads, %d layers and a global batch of %d",
-          request.cluster.devices(), model.heads, model.layers, request.workload.global_batch));
+      return absl::InvalidArgumentError(
+          absl::StrFormat("no degrees of the NERSC model make use of %s: they must divide %d "
+                          "heads, %d layers and a global batch of %d",
+                          Counted(request.cluster.devices(), "GPU"), model.heads, model.layers,
+                          request.workload.global_batch));
     }
     return absl::ResourceExhaustedError(absl::StrFormat(
-        "%s does not fit into %s a GPU on %d GPUs by the NERSC model, in any of %d configurations",
-        request.model.name, BytesText(GigabytesToBytes(system.hbm_gb)), request.cluster.devices(),
-        search.counts.legal));
+        "%s does not fit into %s a GPU on %s by the NERSC model, in any of %s", request.model.name,
+        BytesText(GigabytesToBytes(system.hbm_gb)), Counted(request.cluster.devices(), "GPU"),
+        Counted(search.counts.legal, "configuration")));
   }
   const Found& best = search.found.front();
   const nersc::Stats& stats = best.evaluation.stats;

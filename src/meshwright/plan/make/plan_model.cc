@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -98,16 +99,16 @@ std::string_view NotFoundBy(const SearchTime& time) {
 
 absl::Status ModelShortage(const ModelRequest& request, const SearchTime& time) {
   const int64_t budget = request.budget_bytes.value_or(0);
-  std::string text = absl::StrFormat("%s does not fit into %s a GPU on %d GPUs", request.model.name,
-                                     BytesText(budget), request.cluster.devices());
+  std::string text = absl::StrFormat("%s does not fit into %s a GPU on %s", request.model.name,
+                                     BytesText(budget), Counted(request.cluster.devices(), "GPU"));
   const SearchResult least = SearchOn(request, request.cluster, Ranking::kMemory, 1, std::nullopt,
                                       time.Stop(kShareOfSearches));
   if (!least.best.empty()) {
     const RankedConfiguration& smallest = least.best.front();
-    absl::StrAppendFormat(&text, "; the least that any %sof %d configurations needs is %s (%s)",
-                          least.complete ? "" : "that was looked at ", least.counts.legal,
-                          BytesText(smallest.peak_bytes),
-                          ConfigurationText(smallest.configuration));
+    absl::StrAppendFormat(
+        &text, "; the least that any %sof %s needs is %s (%s)",
+        least.complete ? "" : "that was looked at ", Counted(least.counts.legal, "configuration"),
+        BytesText(smallest.peak_bytes), ConfigurationText(smallest.configuration));
   }
   Cluster larger = request.cluster;
   bool decided = true;

@@ -133,6 +133,34 @@ class MeshSearch {
     idle_ = IdleDevicesText(used, mesh_, faster_devices, faster_seconds);
   }
 
+  // Where nothing fits: the nearest cluster with more of the same nodes on which something does, on
+  // the best mesh with its outer axis longer. Each additional device takes a part of what is too
+  // much at best, so nothing is tried on fewer than that takes. nullopt: not known.
+  std::optional<Cluster> EnoughCluster(const Cluster& cluster) const {
+    constexpr int64_t kMostTimes = 64;
+    constexpr int kMostTries = 3;
+    const auto needed = static_cast<double>(best_->smallest_budget);
+    if (best_->fits || !request_.fixes.empty() || request_.completion == Completion::kPropagate ||
+        cluster.inter_node.bandwidth_bytes_per_second <= 0)
+      return std::nullopt;
+    int tries = 0;
+    for (int64_t times = 2; times <= kMostTimes && tries < kMostTries; times *= 2) {
+      if (needed / static_cast<double>(times) > static_cast<double>(budget_bytes_)) continue;
+      if (Left() <= 0 || Interrupted()) break;
+      ++tries;
+      Cluster larger = cluster;
+      larger.nodes *= times;
+      if (larger.devices() > kMaxDevices) break;
+      std::vector<int64_t> sizes;
+      for (const MeshAxis& axis : mesh_.axes) sizes.push_back(axis.size);
+      sizes[0] *= times;
+      const absl::StatusOr<IntraPlan> plan =
+          PlanOn(MakeMesh(sizes, larger), Left() / static_cast<double>(kMostTries));
+      if (plan.ok() && plan->fits) return larger;
+    }
+    return std::nullopt;
+  }
+
   std::vector<std::string> Warnings() const {
     std::vector<std::string> warnings;
     for (const auto& [mesh, error] : skipped_) {
@@ -365,6 +393,7 @@ absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, Pla
       StepTimelineOf(task.program.graph, *task.cost_model->make(mesh), intra);
   plan.inputs = std::move(task.inputs);
   plan.options = ToPlanOptions(request, *task.cost_model);
+  if (!task.cost_model->in_seconds) plan.time_use.reset();
   if (auto warning = CalibrationWarning(*task.cost_model, task.cluster))
     plan.warnings.push_back(*std::move(warning));
   if (task.budget_bytes != solve::kUnlimited) plan.budget_bytes = task.budget_bytes;
@@ -380,9 +409,13 @@ absl::StatusOr<PlannedProgram> PlanProgram(const ProgramRequest& request) {
   MeshSearch search(request, task.program.graph, *task.cost_model, task.budget_bytes);
   MW_RETURN_IF_ERROR(search.Run(task.meshes));
   search.JudgeDevices(task.cluster);
+  std::optional<Cluster> enough = search.EnoughCluster(task.cluster);
   IntraPlan intra = search.TakeBest();
-  return FinishPlanning(request, std::move(task), search.mesh(), std::move(intra),
-                        search.Warnings());
+  MW_ASSIGN_OR_RETURN(
+      PlannedProgram planned,
+      FinishPlanning(request, std::move(task), search.mesh(), std::move(intra), search.Warnings()));
+  planned.enough = std::move(enough);
+  return planned;
 }
 
 Module Annotated(const PlannedProgram& planned) {

@@ -88,6 +88,8 @@ struct PlannedProgram {
   std::vector<int32_t> tied;  // see TiedParameters
   IntraPlan intra;            // intra.fits false: nothing fits, `plan` is the one of least memory
   Plan plan;
+  // Where nothing fits: a cluster of more such nodes on which something does; nullopt: not known.
+  std::optional<Cluster> enough = std::nullopt;
 };
 
 // What planning starts from: the request with what it names read.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/printable.h"
 #include "meshwright/base/quantity_text.h"
 
@@ -37,6 +38,11 @@ std::string ShortageText(const PlannedProgram& planned) {
                           Printable(ValueName(graph, value)),
                           graph[value].shape.ToString(/*with_layout=*/false),
                           intra.shardings[value.index()].ToString(planned.mesh));
+  }
+  if (planned.enough.has_value()) {
+    const Cluster& enough = *planned.enough;
+    absl::StrAppendFormat(&text, "  it would fit on %d such devices, %s of %d\n", enough.devices(),
+                          Counted(enough.nodes, "node"), enough.devices_per_node);
   }
   return text;
 }

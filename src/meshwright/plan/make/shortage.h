@@ -8,8 +8,8 @@
 namespace meshwright {
 
 // What to tell a user whose program does not fit: the smallest budget that a plan was found for,
-// and the largest tensors alive at that plan's peak (name, shape, spec, bytes on one
-// device). Requires !planned.intra.fits.
+// the largest tensors alive at that plan's peak (name, shape, spec, bytes on one device), and how
+// many such devices would do, if that is known. Requires !planned.intra.fits.
 std::string ShortageText(const PlannedProgram& planned);
 
 }  // namespace meshwright

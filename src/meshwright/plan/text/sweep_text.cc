@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
@@ -102,7 +103,7 @@ std::vector<std::string> SweepNotes(const std::vector<SweepRow>& rows, const Clu
   }
   for (const SweepRow& row : rows) {
     if (!row.plan.has_value() || !SearchWasEnded(*row.plan)) continue;
-    notes.push_back(StrCat("on ", row.gpus, " GPUs ", EndedSearchText(*row.plan)));
+    notes.push_back(StrCat("on ", Counted(row.gpus, "GPU"), " ", EndedSearchText(*row.plan)));
   }
   return notes;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/columns.h"
+#include "meshwright/base/counted.h"
 #include "meshwright/base/printable.h"
 #include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
@@ -17,23 +18,30 @@
 #include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/framework.h"
 #include "meshwright/plan/text/largest_first.h"
+#include "meshwright/plan/text/step_account.h"
 
 namespace meshwright {
 namespace {
 
-std::string StepSection(const PlanTransformer& part, double step) {
-  std::string text;
-  for (const NamedAmount& one : LargestFirst(part.seconds)) {
-    absl::StrAppendFormat(&text, "  %-24s %9s %6.1f %%\n", one.name, SecondsText(one.amount),
-                          100 * one.amount / step);
+// "step      28.7 s, MFU 49.9 %, HFU 49.9 %, 1140 tokens/s/GPU", its parts and what limits it.
+std::string ModelStepSection(const Plan& plan, int64_t gpus) {
+  const PlanTransformer& part = *plan.model;
+  const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
+  double exposed = 0;
+  for (const StepPart& one : StepParts(plan)) {
+    if (one.limit == StepLimit::kNetwork) exposed += one.seconds;
   }
-  return text;
+  const std::string limits = LimitsText(plan);
+  return StrCat(
+      Hanging("step      ",
+              absl::StrFormat("%s, %s, HFU %.1f %%, %.0f tokens/s/GPU, exposed communication %s",
+                              StepText(plan), MfuText(plan), 100 * part.hfu,
+                              tokens / plan.step_seconds / static_cast<double>(gpus),
+                              SecondsText(exposed))),
+      StepPartsTable(plan), limits.empty() ? "" : Hanging("limits    ", limits));
 }
 
 std::string GroupMemorySection(const Plan& plan) {
-  const std::string budget = plan.budget_bytes.has_value()
-                                 ? absl::StrCat(" of ", BytesText(*plan.budget_bytes))
-                                 : std::string();
   std::vector<std::vector<std::string>> rows = {
       {"group", "weights", "gradients", "optimizer", "activ.", "logits", "comm.", "framew."}};
   const std::vector<PlanGroupBytes>& groups = plan.model->memory;
@@ -56,8 +64,7 @@ std::string GroupMemorySection(const Plan& plan) {
   std::vector<bool> right(rows[0].size(), true);
   right[0] = false;
   return absl::StrCat(
-      "memory    ", BytesText(plan.peak_bytes), budget, " a GPU at peak\n",
-      Columns(std::move(rows), right),
+      "memory    ", HeadroomText(plan, "a GPU at peak"), "\n", Columns(std::move(rows), right),
       in_host.empty()
           ? ""
           : WrapWords(absl::StrCat("  in the host's memory: ", absl::StrJoin(in_host, ", ")), 4));
@@ -125,8 +132,8 @@ std::string OverGroupsSection(const Plan& plan) {
     const std::string degrees = group.tp == 0 ? "degrees by stage"
                                               : absl::StrFormat("tp=%d dp=%d mbs=%d", group.tp,
                                                                 group.dp, group.micro_batch);
-    absl::StrAppendFormat(&text, "  %s %d of %d nodes, %s\n", FitLeft(group.name, 14),
-                          group.used_nodes, group.nodes, degrees);
+    absl::StrAppendFormat(&text, "  %s %d of %s, %s\n", FitLeft(group.name, 14), group.used_nodes,
+                          Counted(group.nodes, "node"), degrees);
   }
   absl::StrAppend(&text,
                   "  stage   nodes of       layers   forward  backward    update    memory\n");
@@ -180,9 +187,8 @@ std::string ParametersText(int64_t parameters) {
   return StrCat(parameters);
 }
 
-std::string TransformerTable(const Plan& plan) {
+std::string TransformerTable(const Plan& plan, std::string_view in_short) {
   const PlanTransformer& part = *plan.model;
-  const double tokens = static_cast<double>(part.global_batch) * static_cast<double>(part.sequence);
   int64_t gpus = 0;
   std::string devices;
   for (const PlanClusterPart& one : plan.cluster.parts) {
@@ -190,17 +196,14 @@ std::string TransformerTable(const Plan& plan) {
     absl::StrAppend(&devices, devices.empty() ? "" : " + ", one.devices(), " x ", one.device);
   }
   std::string text =
-      Hanging("model     ",
-              absl::StrFormat("%s, %s parameters, %d sequences of %d tokens a step", part.model,
-                              ParametersText(part.parameters), part.global_batch, part.sequence));
+      Hanging("model     ", absl::StrFormat("%s, %s parameters, %s of %d tokens a step", part.model,
+                                            ParametersText(part.parameters),
+                                            Counted(part.global_batch, "sequence"), part.sequence));
   absl::StrAppend(&text, Hanging("cluster   ", absl::StrCat(plan.cluster.name, ": ", devices)),
+                  in_short.empty() ? "" : Hanging("in short  ", in_short),
                   Hanging("degrees   ", transformer::ConfigurationText(part.configuration)),
                   OverGroupsSection(plan));
-  absl::StrAppendFormat(&text, "step      %s, %.0f tokens/s/GPU, MFU %.1f %%, HFU %.1f %%\n",
-                        SecondsText(plan.step_seconds),
-                        tokens / plan.step_seconds / static_cast<double>(gpus), 100 * part.mfu,
-                        100 * part.hfu);
-  absl::StrAppend(&text, StepSection(part, plan.step_seconds), GoodputSection(part),
+  absl::StrAppend(&text, ModelStepSection(plan, gpus), GoodputSection(part),
                   GroupMemorySection(plan), StateText(part), AlternativeSection(plan));
   if (!part.sensitivity.empty()) absl::StrAppend(&text, "the step with\n");
   for (const PlanSensitivity& one : part.sensitivity) {
@@ -208,10 +211,11 @@ std::string TransformerTable(const Plan& plan) {
   }
   absl::StrAppend(
       &text, Hanging("search    ",
-                     absl::StrFormat("%d configurations, %d costed, %d of them fit, %d pruned by "
+                     absl::StrFormat("%s, %d costed, %d of them fit, %d pruned by "
                                      "bounds, in %s",
-                                     part.search.legal, part.search.evaluated, part.search.fitting,
-                                     part.search.pruned, SecondsText(plan.planning_seconds))));
+                                     Counted(part.search.legal, "configuration"),
+                                     part.search.evaluated, part.search.fitting, part.search.pruned,
+                                     SecondsText(plan.planning_seconds))));
   if (SearchWasEnded(plan)) {
     absl::StrAppend(&text, Hanging("bound     ", EndedSearchText(plan)));
   }

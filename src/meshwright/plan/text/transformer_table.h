@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "meshwright/plan/document/plan.h"
 
 namespace meshwright {
 
 // A plan of a model in short, for a terminal: degrees, what the step's time and memory consist of,
-// the next best, and what the hardware changes. `plan.model` must be there.
-std::string TransformerTable(const Plan& plan);
+// the next best, and what the hardware changes. `plan.model` must be there; `in_short` as in
+// PlanTable.
+std::string TransformerTable(const Plan& plan, std::string_view in_short = "");
 
 // "70.6 B", "125 M": a number of parameters as people say it.
 std::string ParametersText(int64_t parameters);
