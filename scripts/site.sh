@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the documentation's site into build/site. Its pages open from the disk; its search wants a server,
-# any will do (python3 -m http.server -d build/site). Building needs the built program (scripts/demo.sh),
-# which says what its commands are, and the network for the first time.
+# Builds the documentation's site into build/site. Its pages, and its search, open from the disk. Building
+# needs the built program (scripts/demo.sh), which says what its commands are, and the network for the first
+# time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x build/site-venv/bin/mkdocs ] || {

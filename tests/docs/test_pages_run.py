@@ -9,7 +9,12 @@ import subprocess
 import pytest
 from pages import ROOT, blocks, matches
 
-PAGES = ["tutorial.md", *(f"howto/{path.name}" for path in (ROOT / "docs" / "howto").glob("*.md"))]
+PAGES = [
+    "index.md",
+    "tutorial.md",
+    "mfu.md",
+    *(f"howto/{path.name}" for path in (ROOT / "docs" / "howto").glob("*.md")),
+]
 
 
 def run(command, folder, environment):
@@ -47,10 +52,31 @@ def test_page(name, tmp_path, environment):
     assert ran > 0
 
 
-def test_first_example_of_the_readme(tmp_path, environment):
-    example = next(block for block in blocks(ROOT / "README.md") if block.language == "python")
+# What the Python examples of the README need, in the order in which they stand.
+_EXAMPLES = ["jax", "torch"]
+
+
+@pytest.mark.parametrize(("number", "needed"), list(enumerate(_EXAMPLES)), ids=_EXAMPLES)
+def test_python_examples_of_the_readme(number, needed, tmp_path, environment):
+    pytest.importorskip(needed)
+    readme = blocks(ROOT / "README.md")
+    at = [i for i, block in enumerate(readme) if block.language == "python"][number]
+    example, screen = readme[at : at + 2]
+    assert f"import {needed}" in example.text and screen.language == "console"
     (tmp_path / "example.py").write_text(example.text)
     done = run("python example.py", tmp_path, environment)
     assert done.returncode == 0, done.stderr
-    screen = next(block for block in blocks(ROOT / "README.md") if block.language == "console")
     assert matches(screen.text, done.stdout), f"{screen} quotes other than\n{done.stdout}"
+
+
+def test_commands_of_the_readme(tmp_path, environment):
+    for program in (ROOT / "tests" / "data" / "hlo").glob("*.gz"):
+        (tmp_path / program.name).symlink_to(program)
+    commands = [block for block in blocks(ROOT / "README.md") if block.text.startswith("$ ")]
+    assert len(commands) == 2
+    for block in commands:
+        check_screen(block, tmp_path, environment)
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150

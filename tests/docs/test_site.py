@@ -61,6 +61,12 @@ def test_nothing_is_fetched_from_elsewhere(site):
         assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text()), sheet.name
 
 
+def test_search_needs_no_server(site):
+    assert (site / "search" / "search_index.js").exists()
+    for name in ("index.html", "concepts/index.html"):
+        assert "assets/iframe-worker.js" in (site / name).read_text()
+
+
 def test_every_command_has_its_page(site, program):
     done = subprocess.run([program, "help", "--json"], capture_output=True, check=True)
     for command in json.loads(done.stdout)["commands"]:
