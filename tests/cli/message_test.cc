@@ -21,6 +21,26 @@ TEST(Message, IsWrappedForATerminalOnly) {
             "  operands give f32[128,512]\n  run `meshwright plan --help` for usage\n");
 }
 
+TEST(Message, FitsANarrowTerminal) {
+  EXPECT_EQ(Narrowed("memory    41.2 GiB of 80.0 GiB a device, 38.8 GiB free\n"
+                     "  state[0]['layer{0..3}']['wo']  x12  f32[4096,4096]  [x,_]\n"
+                     "next\n"
+                     "    meshwright report plan.json -o report.html --csv tables\n"
+                     "    meshwright verify plan.json \\\n"
+                     "      --program tests/data/hlo/step.train.hlo.txt.gz\n",
+                     40),
+            "memory    41.2 GiB of 80.0 GiB a device,\n"
+            "          38.8 GiB free\n"
+            "  state[0]['layer{0..3}']['wo']  x12\n"
+            "    f32[4096,4096]  [x,_]\n"
+            "next\n"
+            "    meshwright report plan.json -o report.html --csv tables\n"
+            "    meshwright verify plan.json \\\n"
+            "      --program tests/data/hlo/step.train.hlo.txt.gz\n");
+  EXPECT_EQ(Narrowed("a word-that-is-longer-than-the-screen b", 20),
+            "a\n  word-that-is-longer-than-the-screen\n  b");
+}
+
 TEST(Message, DoesNotSteerATerminal) {
   for (const Wrap wrap : {Wrap::kNever, Wrap::kColumns}) {
     EXPECT_EQ(MessageText("a\x1b[2Jb\nc", wrap), "meshwright: a\\x1b[2Jb\\nc\n");

@@ -380,6 +380,8 @@ TEST(SpaceErrors, SayWhatWouldBeValid) {
   EXPECT_THAT(ErrorOf(dense, "tp=2,pp=4,mbs=1,zero=1,dp=1,sp=on"),
               HasSubstr("zero=1 does not go with dp=1 and cp=1"));
   EXPECT_THAT(ErrorOf(dense, "tq=4"), HasSubstr("unknown degree \"tq\"; the nearest is tp"));
+  EXPECT_THAT(ErrorOf(dense, "tensor=4"), HasSubstr("expected 1d or 2d; did you mean tp=4?"));
+  EXPECT_THAT(ErrorOf(dense, "data=4"), HasSubstr("did you mean dp=4?"));
   EXPECT_THAT(ErrorOf(dense, "tp=x"), HasSubstr("tp: found \"x\", expected an integer from 1"));
   EXPECT_THAT(ErrorOf(dense, "tp=2,tp=2"), HasSubstr("tp is given twice"));
   EXPECT_THAT(ErrorOf(dense, "recompute_layers=6"), HasSubstr("valid are 0, 1, 2, 3, 4, 5"));

@@ -1,6 +1,7 @@
 #ifndef MESHWRIGHT_CLI_MESSAGE_H_
 #define MESHWRIGHT_CLI_MESSAGE_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ enum class Wrap { kColumns, kNever };
 // precedes, as in commands for a shell, whose lines fit already (export/command_text.h); all others
 // are shown as \n.
 std::string MessageText(std::string_view message, Wrap wrap);
+
+// `text`, which fits a screen, in lines of `columns` or fewer where words allow it: what is broken
+// goes on further right. Commands to copy stay as they are.
+std::string Narrowed(std::string_view text, size_t columns);
 
 // Standard output: `text` in lines that fit a terminal, and that do not steer it. Errors: see
 // PrintOutput, which is for documents (JSON, CSV).

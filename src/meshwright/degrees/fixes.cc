@@ -19,6 +19,18 @@ absl::Status WrongValue(std::string_view key, std::string_view found, std::strin
   return absl::InvalidArgumentError(StrCat(key, ": found \"", found, "\", expected ", valid));
 }
 
+// "; did you mean tp=8?" of a kind of parallelism by its name with a number; "" of others.
+std::string DegreeMeant(std::string_view key, std::string_view value) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"tensor", "tp"}, {"context", "cp"}, {"pipeline", "pp"}, {"data", "dp"}, {"expert", "ep"}};
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(ToAbsl(value), &number)) return "";
+  for (const auto& [kind, degree] : kKinds) {
+    if (kind == key) return StrCat("; did you mean ", degree, "=", value, "?");
+  }
+  return "";
+}
+
 // Of a list over the stages of a pipeline.
 constexpr std::string_view kLayersKey = "layers", kOrderKey = "order";
 constexpr int64_t kMostStageLayers = int64_t{1} << 20;
@@ -45,7 +57,8 @@ absl::Status ParseStageGroups(std::string_view text, std::vector<std::string>& g
 absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes) {
   if (const Degree* const degree = key.empty() ? nullptr : FindDegree(key); degree != nullptr) {
     const std::optional<int64_t> number = ParseValue(*degree, value);
-    if (!number.has_value()) return WrongValue(key, value, ValidValues(*degree));
+    if (!number.has_value())
+      return WrongValue(key, value, StrCat(ValidValues(*degree), DegreeMeant(key, value)));
     if (degree->fix(fixes).has_value())
       return absl::InvalidArgumentError(StrCat(key, " is given twice"));
     degree->set_fix(fixes, number);
@@ -61,6 +74,8 @@ absl::Status ParseFix(std::string_view key, std::string_view value, Fixes& fixes
     if (!degree.key.empty()) keys.emplace_back(degree.key);
   }
   for (const std::string_view list : {kLayersKey, kOrderKey}) keys.emplace_back(list);
+  if (const std::string meant = DegreeMeant(key, value); !meant.empty())
+    return absl::InvalidArgumentError(StrCat("unknown degree \"", key, "\"", meant));
   return absl::InvalidArgumentError(StrCat("unknown degree \"", key, "\"; the nearest is ",
                                            NearestName(key, keys), ", of ",
                                            absl::StrJoin(keys, ", ")));

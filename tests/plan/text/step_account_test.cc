@@ -113,6 +113,14 @@ TEST(StepAccount, NamesMemoryBandwidthWhereItWouldDoMoreThanFlops) {
   EXPECT_THAT(LimitsText(plan), HasSubstr("compute 75.0 %"));
 }
 
+TEST(LargestFirst, LeavesOutWhatRoundingLeaves) {
+  PlanStepParts parts;
+  parts.compute = 0.0645;
+  parts.bubble = 4.44e-16;
+  ASSERT_EQ(LargestFirst(parts).size(), 1u);
+  EXPECT_EQ(LargestFirst(parts)[0].name, "compute");
+}
+
 TEST(StepAccount, SaysWhatIsFree) {
   Plan plan = SamplePlan();
   plan.peak_bytes = int64_t{41} << 30;

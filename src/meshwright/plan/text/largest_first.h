@@ -16,7 +16,8 @@ struct NamedAmount {
   double amount = 0;
 };
 
-// The members of `parts` that are not 0, the largest first.
+// The members of `parts` that are not 0, nor what rounding leaves beside the largest; the largest
+// first.
 template <typename Parts>
 std::vector<NamedAmount> LargestFirst(const Parts& parts) {
   std::vector<NamedAmount> all;
@@ -27,6 +28,9 @@ std::vector<NamedAmount> LargestFirst(const Parts& parts) {
   std::stable_sort(all.begin(), all.end(), [](const NamedAmount& a, const NamedAmount& b) {
     return std::abs(a.amount) > std::abs(b.amount);
   });
+  constexpr double kRounding = 1e-12;
+  while (!all.empty() && std::abs(all.back().amount) < kRounding * std::abs(all.front().amount))
+    all.pop_back();
   return all;
 }
 
