@@ -355,8 +355,12 @@ export function Bars({
   text(value: number): string;
 }) {
   const [box, width] = useWidth<HTMLDivElement>();
-  const row = 26;
-  const names = Math.min(220, 0.34 * width);
+  const letters = (space: number) => Math.max(6, Math.floor(space / 7.8));
+  const beside = Math.min(220, 0.34 * width);
+  // In a narrow window names stand above their bars rather than lose what tells them apart.
+  const above = width < 420 && bars.some((bar) => bar.name.length > letters(beside));
+  const [names, down] = above ? [0, 18] : [beside, 0];
+  const row = 26 + down;
   const values = bars.map((bar) => bar.value);
   const scale = scaleLinear()
     .domain([Math.min(0, ...values), Math.max(0, ...values) || (Math.min(...values) < 0 ? 0 : 1)])
@@ -371,8 +375,8 @@ export function Bars({
             const end = bar.value < 0 ? scale(bar.value) - 6 : scale(bar.value) + 6;
             return (
               <g key={i} transform={`translate(0 ${i * row})`}>
-                <text x={names} y={17} text-anchor="end">
-                  {shortened(bar.name, Math.max(6, Math.floor(names / 7.8)))}
+                <text x={names} y={17} text-anchor={above ? "start" : "end"}>
+                  {shortened(bar.name, letters(above ? width : beside))}
                   <title>{shortened(bar.name, 400)}</title>
                 </text>
                 {parts.map((part, p) => {
@@ -380,10 +384,10 @@ export function Bars({
                   from = finite(from + part.value);
                   const b = scale(from);
                   return (
-                    <rect key={p} x={Math.min(a, b)} y={4} width={Math.max(0.5, Math.abs(b - a))} height={row - 9} rx="2" style={{ fill: part.colour }} />
+                    <rect key={p} x={Math.min(a, b)} y={4 + down} width={Math.max(0.5, Math.abs(b - a))} height={17} rx="2" style={{ fill: part.colour }} />
                   );
                 })}
-                <text class="tick" x={end} y={17} text-anchor={bar.value < 0 ? "end" : "start"}>
+                <text class="tick" x={end} y={17 + down} text-anchor={bar.value < 0 ? "end" : "start"}>
                   {text(bar.value)}
                 </text>
               </g>
