@@ -119,12 +119,28 @@ def kill_one(count, devices, kind, folder, victim, begun, wait, losses):
         run.wait_for(begun)
         time.sleep(wait)
         took = run.kill(victim)
-        for step, loss in run.losses().items():
-            if losses.setdefault(step, loss) != loss:
-                raise Died(f"step {step} has loss {loss} after a restart, {losses[step]} before")
+        agree(run, losses)
         return took
     finally:
         run.end()
+
+
+def go_on(count, devices, kind, folder, losses):
+    """A start from the last checkpoint, for a step or more."""
+    run = Run(count, devices, folder, kind)
+    try:
+        run.wait_for("loss")
+        run.wait_for("from", 0)
+        agree(run, losses)
+    finally:
+        run.end()
+
+
+def agree(run, losses):
+    """Adds to `losses`, by step, those of a run, which are the same where both have them."""
+    for step, loss in run.losses().items():
+        if losses.setdefault(step, loss) != loss:
+            raise Died(f"step {step} has loss {loss} after a restart, {losses[step]} before")
 
 
 def check(losses, kind):

@@ -34,6 +34,7 @@ def main():
             saved = orbax.checkpoint.args.PyTreeSave(mw.jax.to_checkpoint(state))
             manager.save(number, args=saved)
             manager.wait_until_finished()
+            print("saved", number, flush=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import os
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -236,14 +237,21 @@ def test_the_example_in_a_slurm_job(tmp_path, monkeypatch):
     example("bash", script, "--steps", 2, "--layers", 2, "--host-devices", 2)
 
 
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_process_that_is_killed(tmp_path, victim):
+def test_processes_that_are_killed(tmp_path):
     """All end with one line, and the next run goes on where the last checkpoint is."""
     pytest.importorskip("orbax.checkpoint")
-    losses = {}
-    kill_pipelines.kill_one(2, 1, "uneven", tmp_path, victim, "loss", 0.5, losses)
-    assert losses
-    kill_pipelines.check(losses, "uneven")
+
+    def kill(victim):
+        folder, losses = tmp_path / str(victim), {}
+        folder.mkdir()
+        kill_pipelines.kill_one(2, 1, "uneven", folder, victim, "saved", 0.5, losses)
+        kill_pipelines.go_on(2, 1, "uneven", folder, losses)
+        return losses
+
+    with ThreadPoolExecutor() as pool:  # most of it is waiting
+        for losses in pool.map(kill, (0, 1)):
+            assert len(losses) > 1
+            kill_pipelines.check(losses, "uneven")
 
 
 def test_the_example_in_two_processes():

@@ -110,6 +110,11 @@ def test_data_parallelism_in_stages_reduces_gradients_once_a_step(tmp_path):
     assert list(pairwise.figures["differences"]) == [
         "XLA adds up parts of a gradient where they are and reduces the sums"
     ]
+    # Parts of gradients that come after those of activations.
+    apart = plan.as_dict()
+    apart["schedule"] = "zb-h1"
+    report = mw.Plan(json.dumps(apart)).verify(program, stages=stages, repeats=0)
+    assert report.passed, report
 
 
 def test_experts_with_fewer_devices_than_planned(tmp_path):
