@@ -69,6 +69,9 @@ TEST(ProgramTest, WhatIsNoProgramIsCalledWhatItIs) {
   for (const std::string& empty : {""s, " \n\n"s, "\xef\xbb\xbf"s}) {
     EXPECT_THAT(error(empty), HasSubstr("f: the file is empty; expected a program"));
   }
+  EXPECT_THAT(error("// a\n\n  // b"),
+              HasSubstr("f: the file has nothing but comments; expected a program: HLO text or "
+                        "proto, or StableHLO as MLIR text"));
   EXPECT_THAT(error(std::string(1000, '\0')), HasSubstr("f: the file has nothing but NUL bytes"));
   const std::string text = "HloModule m\nENTRY e {\n  ROOT a = f32[8] parameter(0)\n}\n";
   std::string wide;

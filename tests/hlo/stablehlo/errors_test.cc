@@ -159,6 +159,15 @@ TEST(StablehloErrors, Operations) {
   EXPECT_EQ(ErrorIn("%0 = stablehlo.compare GX, %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> "
                     "tensor<2x3xi1>"),
             "f.mlir:2:3: stablehlo.compare: direction \"GX\"; there are EQ, NE, GE, GT, LE, LT");
+  EXPECT_EQ(
+      ErrorIn("%0 = stablehlo.compare GT, %a, %a, FLOATING : (tensor<2x3xf32>, "
+              "tensor<2x3xf32>) -> tensor<2x3xi1>"),
+      "f.mlir:2:3: stablehlo.compare: compare type \"FLOATING\"; there are FLOAT, TOTALORDER, "
+      "SIGNED, UNSIGNED, NOTYPE");
+  EXPECT_EQ(ErrorIn("%0 = stablehlo.add %a, %a, exactly : tensor<2x3xf32>"),
+            "f.mlir:2:30: expected an operand, an attribute or ':', found \"exactly\"");
+  EXPECT_EQ(ErrorIn("%0 = stablehlo.slice %a [0:1, 0:1 : (tensor<2x3xf32>) -> tensor<1x1xf32>"),
+            "f.mlir:2:27: this '[' is not closed");
   EXPECT_EQ(ErrorIn("%0 = stablehlo.broadcast_in_dim %a, dims = [0, 0] : (tensor<2x3xf32>) -> "
                     "tensor<3x3xf32>"),
             "f.mlir:2:3: stablehlo.broadcast_in_dim: cannot make f32[3,3] of f32[2,3] along these "

@@ -44,6 +44,16 @@ TEST(MlirValue, PartsOfANameFollowEachOther) {
   EXPECT_EQ(kText.substr(main.uses[1].begin, main.uses[1].end - main.uses[1].begin), "%0#1");
 }
 
+TEST(MlirValue, PartsMayStandBehindABlank) {
+  const absl::StatusOr<MlirModule> module = ReadMlir(
+      "#alias = 1 : i32\n"
+      "func.func @main(%a: tensor<f32>) -> tensor<f32> {\n"
+      "  %0:2 = \"t.two\"(%a) : (tensor<f32>) -> (tensor<f32>, tensor<f32>)\n"
+      "  return %0 #1 : tensor<f32>\n}\n");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_THAT(module->functions[0].body.operations[1].operands, ElementsAre(2));
+}
+
 TEST(MlirValue, ResultsNeedNoNames) {
   const absl::StatusOr<MlirModule> module = ReadMlir(
       "func.func @main(%a: tensor<f32>) {\n"

@@ -111,6 +111,31 @@ TEST(StablehloReader, ShortAndGenericFormsMeanTheSame) {
               HasSubstr("operand_precision={highest,default}"));
 }
 
+TEST(StablehloReader, BlanksAndCommentsStandAnywhere) {
+  const std::pair<const char*, const char*> kPairs[] = {
+      {"stablehlo.transpose %a, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>",
+       "stablehlo.transpose %a, dims = [1, // ]\n 0\n] : (tensor<4x8xf32>) -> tensor<8x4xf32>"},
+      {"stablehlo.slice %a [0:4:2, 1:7] : (tensor<4x8xf32>) -> tensor<2x6xf32>",
+       "stablehlo.slice %a [0:4:2,\n 1 // ]\n :7] : (tensor<4x8xf32>) -> tensor<2x6xf32>"},
+      {"stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<4x8xf32>, "
+       "tensor<4x8xf32>) -> tensor<4x4xf32>",
+       "stablehlo.dot_general %a, %b, contracting_dims = [\n1]\n x [1 // [\n] : (tensor<4x8xf32>, "
+       "tensor<4x8xf32>) -> tensor<4x4xf32>"},
+      {"stablehlo.constant dense<[4, 5]> : tensor<2xi32>",
+       "stablehlo.constant dense // >\n <[4 // ]>\n, 5// >\n]> : tensor<2xi32>"},
+      {"stablehlo.constant dense<4> : tensor<i32> loc(\"c\")",
+       "stablehlo.constant dense <4// >\n> : tensor<i32> loc (\n\"c\")"},
+  };
+  for (const auto& [tidy, spaced] : kPairs) {
+    const std::string_view result =
+        std::string_view(tidy).substr(std::string_view(tidy).rfind("tensor<"));
+    const std::string type(result.substr(0, result.find(" loc")));
+    const std::string read = One(tidy, type);
+    EXPECT_NE(read, "") << tidy;
+    EXPECT_EQ(read, One(spaced, type)) << spaced;
+  }
+}
+
 TEST(StablehloReader, BroadcastInDim) {
   const auto lines = [](std::string_view from, std::string_view dims, std::string_view to) {
     return Entry(StrCat("(%a: tensor<", from, ">) -> tensor<", to, ">"),
@@ -500,7 +525,10 @@ TEST(StablehloReader, DetectedByContents) {
   EXPECT_EQ(DetectHloFormat("// a comment\nfunc.func @main() {"), HloFormat::kMlir);
   EXPECT_EQ(DetectHloFormat("#s = #sdy.sharding<@m, []>\nmodule {"), HloFormat::kMlir);
   EXPECT_EQ(DetectHloFormat("!t = tensor<4xf32>\nmodule {"), HloFormat::kMlir);
+  EXPECT_EQ(DetectHloFormat("module\n  // m\n@m{"), HloFormat::kMlir);
   EXPECT_EQ(DetectHloFormat("HloModule m"), HloFormat::kText);
+  EXPECT_EQ(DetectHloFormat("module (a: f32[]) -> f32[] {"), HloFormat::kText);
+  EXPECT_EQ(DetectHloFormat("moduleattributes = f32[] parameter(0)"), HloFormat::kText);
   EXPECT_EQ(DetectHloFormat("ENTRY e {"), HloFormat::kText);
 }
 

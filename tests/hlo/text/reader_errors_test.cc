@@ -38,12 +38,13 @@ std::string HloErrorIn(std::string_view instruction) {
 }
 
 TEST(TextReaderErrors, WhatIsNoHlo) {
-  EXPECT_EQ(HloErrorOf(""),
-            "f.hlo:1:1: the file ends where 'HloModule' at the start of HLO text was expected");
+  EXPECT_EQ(
+      HloErrorOf(""),
+      "f.hlo:1:1: the file ends where 'HloModule' (HLO text) or 'module' (MLIR) was expected");
   EXPECT_EQ(HloErrorOf("module @m {}"),
-            "f.hlo:1:1: expected 'HloModule' at the start of HLO text, found \"module\"");
+            "f.hlo:1:1: expected 'HloModule' (HLO text) or 'module' (MLIR), found \"module\"");
   EXPECT_EQ(HloErrorOf(std::string_view("\0\xff", 2)),
-            "f.hlo:1:1: expected 'HloModule' at the start of HLO text, found \"\\x00\"");
+            "f.hlo:1:1: expected 'HloModule' (HLO text) or 'module' (MLIR), found \"\\x00\"");
   EXPECT_EQ(HloErrorOf("a = f32[] negate(f32[] b) c"),
             "f.hlo:1:27: expected the end after an instruction outside of any computation, found "
             "\"c\"");

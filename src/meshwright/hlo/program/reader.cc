@@ -33,6 +33,15 @@ std::string_view SkipComments(std::string_view text) {
   }
 }
 
+// `module @name {`, `module attributes {...} {`, `module {`, spaced as the writer liked.
+bool StartsMlirModule(std::string_view text) {
+  if (!text.starts_with("module")) return false;
+  text.remove_prefix(6);
+  const std::string_view rest = SkipComments(text);
+  return rest.starts_with('@') || rest.starts_with('{') ||
+         (rest.size() < text.size() && rest.starts_with("attributes"));
+}
+
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Text of two bytes a character, told by its mark or, as nearly all of a program is ASCII, by a NUL
@@ -59,6 +68,8 @@ absl::Status DecodeProgram(std::string& contents, std::string_view file_name) {
   std::string wrong;
   if (contents.find_first_not_of(" \t\r\n") == std::string::npos) {
     wrong = "the file is empty";
+  } else if (SkipComments(contents).empty()) {
+    wrong = "the file has nothing but comments";
   } else if (contents.find_first_not_of('\0') == std::string::npos) {
     wrong = "the file has nothing but NUL bytes, as if it had not been written to its end";
   } else if (IsWideText(probe)) {
@@ -79,8 +90,9 @@ HloFormat DetectHloFormat(std::string_view contents) {
   const std::string_view text = SkipComments(contents);
   // Aliases of attributes and types may stand first; HLO text begins with neither.
   if (text.starts_with('#') || text.starts_with('!')) return HloFormat::kMlir;
-  for (const std::string_view word : {"module @", "module {", "module attributes", "builtin.module",
-                                      "func.func", "sdy.mesh", "\"builtin.module\""}) {
+  if (StartsMlirModule(text)) return HloFormat::kMlir;
+  for (const std::string_view word : {"builtin.module", "func.func", "sdy.mesh",
+                                      "\"builtin.module\"", "\"func.func\"", "\"sdy.mesh\""}) {
     if (text.starts_with(word)) return HloFormat::kMlir;
   }
   return HloFormat::kText;

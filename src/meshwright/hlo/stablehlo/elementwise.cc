@@ -52,6 +52,11 @@ absl::Status ReadComparison(StablehloLowering& l, const MlirOperation& operation
                                      "; there are EQ, NE, GE, GT, LE, LT"));
   }
   const std::string name = l.Word(type);
+  constexpr std::string_view kTypes = " NOTYPE FLOAT TOTALORDER SIGNED UNSIGNED ";
+  if (!name.empty() && kTypes.find(StrCat(" ", name, " ")) == std::string_view::npos) {
+    return l.Error(operation, StrCat("compare type ", QuoteForError(name),
+                                     "; there are FLOAT, TOTALORDER, SIGNED, UNSIGNED, NOTYPE"));
+  }
   if (!name.empty() && name != "NOTYPE" &&
       name != DefaultComparison(l.OperandType(operation, 0).type)) {
     compare.other.emplace_back("type", name);

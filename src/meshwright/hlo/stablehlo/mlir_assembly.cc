@@ -118,6 +118,11 @@ absl::Status MlirParser::ParseNamedItem(MlirOperation& operation, std::string_vi
     operation.attributes.push_back({name, std::move(value)});
     return absl::OkStatus();
   }
+  // The directions and types of comparisons are StableHLO's only bare words.
+  if (operation.name.starts_with("stablehlo.") && operation.name != "stablehlo.compare") {
+    cursor_.set_position(end - name.size());
+    return cursor_.Expected("an operand, an attribute or ':'");
+  }
   MlirAttribute& word = operation.unnamed.emplace_back();
   word.kind = MlirAttribute::Kind::kOpaque;
   word.position = end - name.size();
@@ -136,13 +141,24 @@ absl::StatusOr<MlirAttribute> MlirParser::ParseItemValue() {
   bool ranges = false;
   for (bool more = true; more;) {
     int depth = 0;
-    for (; end < text.size() && text[end] != '\n'; ++end) {
+    for (; end < text.size(); ++end) {
+      if (text[end] == '/') {
+        cursor_.set_position(end);
+        cursor_.SkipSpace();  // a comment may hold any bracket
+        end = cursor_.position();
+        if (end == text.size()) break;
+      } else if (text[end] == '"') {
+        cursor_.set_position(end);
+        MW_RETURN_IF_ERROR(cursor_.RawQuotedString().status());
+        end = cursor_.position() - 1;
+        continue;
+      }
       ranges |= text[end] == ':';
       if (text[end] == '[') ++depth;
       if (text[end] == ']' && --depth == 0) break;
     }
     if (end >= text.size() || text[end] != ']') {
-      return cursor_.Error(begin, "this '[' is not closed on its line");
+      return cursor_.Error(begin, "this '[' is not closed");
     }
     ++lists;
     cursor_.set_position(++end);

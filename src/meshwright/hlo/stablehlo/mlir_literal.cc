@@ -20,7 +20,7 @@ constexpr int64_t kMaxIntegers = 1 << 20;
 
 bool EndsElement(char c) {
   return c == ',' || c == ']' || c == ')' || c == '>' || c == ' ' || c == '\n' || c == '\r' ||
-         c == '\t';
+         c == '\t' || c == '/';
 }
 
 class ElementsReader {

@@ -436,8 +436,9 @@ absl::Status MlirParser::ParseLocation(size_t& location, size_t* end) {
   if (end == nullptr) end = &ignored;
   cursor_.SkipSpace();
   *end = cursor_.text().find_last_not_of(" \t\r\n", cursor_.position() - 1) + 1;
-  if (!cursor_.text().substr(cursor_.position()).starts_with("loc(")) return absl::OkStatus();
-  cursor_.set_position(cursor_.position() + 4);
+  if (!cursor_.ConsumeWord("loc")) return absl::OkStatus();
+  MW_RETURN_IF_ERROR(cursor_.Expect("(", "after \"loc\""));
+  cursor_.SkipSpace();
   location = cursor_.position();
   if (!cursor_.text().substr(location).starts_with("#")) {
     MW_RETURN_IF_ERROR(cursor_.RawValue().status());

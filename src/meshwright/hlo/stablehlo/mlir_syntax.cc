@@ -255,6 +255,7 @@ class AttributeParser {
   absl::Status Dense(bool resource, MlirAttribute& attribute) {
     attribute.kind = Kind::kElements;
     attribute.elided = resource;
+    cursor_.SkipSpace();
     const size_t begin = cursor_.position() + 1;
     MW_RETURN_IF_ERROR(SkipAngleBrackets(cursor_));
     attribute.text = cursor_.text().substr(begin, cursor_.position() - begin - 1);
@@ -401,6 +402,10 @@ absl::Status SkipAngleBrackets(TextCursor& cursor) {
       cursor.set_position(at);
       MW_RETURN_IF_ERROR(cursor.RawQuotedString().status());
       at = cursor.position() - 1;
+    } else if (c == '/') {
+      cursor.set_position(at);
+      cursor.SkipSpace();  // a comment may hold any bracket
+      at = std::max(at, cursor.position() - 1);
     } else if (c == '<') {
       ++depth;
     } else if (c == '>' && text[at - 1] != '-' && --depth == 0) {

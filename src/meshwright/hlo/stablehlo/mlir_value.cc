@@ -1,3 +1,4 @@
+#include "absl/strings/ascii.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/stablehlo/mlir_parser.h"
@@ -42,9 +43,13 @@ absl::StatusOr<MlirValue> MlirParser::ParseOperand() {
                                                " is not defined before it is used"));
   }
   int64_t index = 0;
-  if (cursor_.position() < cursor_.text().size() && cursor_.text()[cursor_.position()] == '#') {
-    cursor_.Consume('#');
+  const size_t end = cursor_.position();
+  const bool hash = cursor_.Consume('#');
+  // What begins with a letter behind the '#' is the alias of an attribute.
+  if (hash && absl::ascii_isdigit(static_cast<unsigned char>(cursor_.Peek()))) {
     MW_ASSIGN_OR_RETURN(index, cursor_.Integer());
+  } else {
+    cursor_.set_position(end);
   }
   const bool has_parts = found->second.count > 1;
   if (index < 0 || index >= found->second.count) {

@@ -5,6 +5,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/hlo/stablehlo/bytecode_file.h"
 #include "meshwright/hlo/stablehlo/bytecode_text.h"
+#include "meshwright/hlo/stablehlo/generic_functions.h"
 #include "meshwright/hlo/stablehlo/jax_export.h"
 #include "meshwright/hlo/stablehlo/lowering.h"
 
@@ -26,7 +27,13 @@ absl::StatusOr<StablehloProgram> ReadStablehlo(std::string_view text, std::strin
     MW_ASSIGN_OR_RETURN(bytes, FindJaxExportModule(text, file_name));
   }
   const std::string_view bytecode = text.substr(bytes.offset, bytes.size);
-  if (!bytecode.starts_with(kBytecodeMagic)) return ReadStablehloText(text, file_name);
+  if (!bytecode.starts_with(kBytecodeMagic)) {
+    if (!MayHaveGenericFunctions(text)) return ReadStablehloText(text, file_name);
+    MW_ASSIGN_OR_RETURN(std::string short_text, WithShortFunctions(text, file_name));
+    MW_ASSIGN_OR_RETURN(StablehloProgram program, ReadStablehloText(short_text, file_name));
+    program.text = std::move(short_text);
+    return program;
+  }
   MW_ASSIGN_OR_RETURN(BytecodeText converted,
                       TextFromBytecode(bytecode, bytes.offset, file_name, bytes.platforms));
   absl::StatusOr<StablehloProgram> program = ReadStablehloText(converted.text, file_name);

@@ -68,7 +68,8 @@ struct StablehloSource {
 struct StablehloProgram {
   Module module;
   StablehloSource source;
-  // The text that `source` speaks of, if the program was read from bytecode; else empty.
+  // The text that `source` speaks of, if the program was read from bytecode or has functions in the
+  // generic form; else empty.
   std::string text;
   std::vector<std::string> warnings;  // one line each, about what was assumed
 };

@@ -257,7 +257,8 @@ bool StartsWithoutHeader(TextCursor& cursor) {
 absl::Status ReadModuleHeader(TextCursor& cursor, Module& module) {
   if (!cursor.ConsumeWord("HloModule")) {
     const bool starts = StartsWithoutHeader(cursor);
-    return starts ? absl::OkStatus() : cursor.Expected("'HloModule' at the start of HLO text");
+    if (starts) return absl::OkStatus();
+    return cursor.Expected("'HloModule' (HLO text) or 'module' (MLIR)");
   }
   const std::string_view name = cursor.Name();
   if (name.empty()) return cursor.Expected("the module's name");
