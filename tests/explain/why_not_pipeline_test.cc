@@ -29,6 +29,7 @@
 namespace meshwright {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kParts = 2;  // micro-batches
@@ -253,6 +254,48 @@ TEST(WhyNotPipelines, AlikeStagesChangeOneByOne) {
       EXPECT_NE(ParametersOfStage(forced, changed), parameters);
     }
   }
+}
+
+// As in a plan of one stage, a pattern is for what has the dimensions.
+TEST(WhyNotPipelines, PatternsLeaveOtherRanksAlone) {
+  const std::string path = testing::TempDir() + "/ranks.hlo";
+  std::ofstream(path) << "HloModule chain\n"
+                         "ENTRY e {\n"
+                         "  x = f32[8,16] parameter(0), metadata={op_name=\"data\"}\n"
+                         "  w0 = f32[16,16] parameter(1), metadata={op_name=\"w0\"}\n"
+                         "  w1 = f32[16,16] parameter(2), metadata={op_name=\"w1\"}\n"
+                         "  wb = f32[16] parameter(3), metadata={op_name=\"wb\"}\n"
+                         "  d0 = f32[8,16] dot(x, w0), lhs_contracting_dims={1}, "
+                         "rhs_contracting_dims={0}\n"
+                         "  b = f32[8,16] broadcast(wb), dimensions={1}\n"
+                         "  a = f32[8,16] add(d0, b)\n"
+                         "  ROOT d1 = f32[8,16] dot(a, w1), lhs_contracting_dims={1}, "
+                         "rhs_contracting_dims={0}\n}\n";
+  const absl::StatusOr<PipelinedProgram> planned = PlanTwoStages(path, 2);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const Plan& plan = planned->plan;
+  const auto spec_of = [](const Plan& of, std::string_view name) {
+    for (size_t i = 0; i < of.pipeline->stages.size(); ++i) {
+      for (const PlanTensor& one : ParametersOfStage(of, i)) {
+        if (one.name == name) return one.spec;
+      }
+    }
+    return PlanSpec{{"none"}};
+  };
+  const absl::StatusOr<WhyNot> answer = AskWhyNot(plan, {{"w*=[_,x]"}, "", nullptr});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const Plan& asked = answer->plan.has_value() ? *answer->plan : plan;
+  for (const char* const name : {"w0", "w1"}) {
+    EXPECT_EQ(spec_of(asked, name), PlanSpec({{}, {"x"}})) << name;
+  }
+  EXPECT_EQ(spec_of(asked, "wb").size(), 1u);
+  for (const char* const fix : {"wb=[_,x]", "*b=[_,x]"}) {
+    EXPECT_THAT(std::string(AskWhyNot(plan, {{fix}, "", nullptr}).status().message()),
+                AllOf(HasSubstr("wb f32[16], on stage "), HasSubstr("2"), HasSubstr("dimension")))
+        << fix;
+  }
+  EXPECT_THAT(std::string(AskWhyNot(plan, {{"w*=[_,q]"}, "", nullptr}).status().message()),
+              HasSubstr("no axis 'q'"));
 }
 
 TEST(WhyNotPipelines, ErrorsSayWhatWouldWork) {

@@ -164,6 +164,28 @@ TEST(WhyNot, WhatDoesNotDivideCannotBeHad) {
               HasSubstr("it cannot be had"));
 }
 
+// As with --fix, a pattern is for what has the dimensions.
+TEST(WhyNot, PatternsLeaveOtherRanksAlone) {
+  const std::string path = WriteFile("ranks.hlo",
+                                     "HloModule ranks\n"
+                                     "ENTRY e {\n"
+                                     "  p0 = f32[8,8] parameter(0)\n"
+                                     "  p1 = f32[8] parameter(1)\n"
+                                     "  b = f32[8,8] broadcast(p1), dimensions={1}\n"
+                                     "  ROOT a = f32[8,8] add(p0, b)\n"
+                                     "}\n");
+  const absl::StatusOr<PlannedProgram> planned = PlanFile(path, "4xv100", "4");
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const absl::StatusOr<WhyNot> answer = Ask(planned->plan, "p*=[_,x]");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_TRUE(answer->plan.has_value()) << answer->reason;
+  EXPECT_EQ(answer->plan->program.parameters[0].spec, PlanSpec({{}, {"x"}}));
+  for (const char* const fix : {"p1=[_,x]", "*1=[_,x]"}) {
+    EXPECT_THAT(std::string(Ask(planned->plan, fix).status().message()),
+                HasSubstr("p1 f32[8]: sharding '[_,x]'"));
+  }
+}
+
 TEST(WhyNot, WhatTakesTooMuchMemoryDoesNotFit) {
   ProgramRequest request;
   request.program = HloData("mlp_4096x4.train.hlo.txt.gz");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "meshwright/explain/why_not_inputs.h"
 #include "meshwright/explain/why_not_kinds.h"
 #include "meshwright/intra/names.h"
+#include "meshwright/intra/pins.h"
 #include "meshwright/plan/make/fix_option.h"
 #include "meshwright/plan/make/replan_pipeline.h"
 #include "meshwright/plan/make/to_plan.h"
@@ -32,9 +34,10 @@ Mesh AxesOf(const std::vector<PlanAxis>& axes) {
   return mesh;
 }
 
-// Whether the fix names something, and something that stages hand on.
+// Whether the fix holds for something, and for something that stages hand on.
 struct Matches {
   bool parameter = false, received = false;
+  absl::Status left;  // why it does not hold for the first that its pattern matches and leaves
 };
 
 absl::StatusOr<Matches> MatchFix(const Fix& fix, const std::string& text, const PlanPart& part,
@@ -45,16 +48,22 @@ absl::StatusOr<Matches> MatchFix(const Fix& fix, const std::string& text, const 
     for (size_t m = 0; m < part.members(); ++m) {
       const std::string& name = part.ParameterName(m, p);
       if (!GlobMatch(fix.pattern, name)) continue;
-      (part.received[p] ? matches.received : matches.parameter) = true;
       const PlanTensor& tensor = part.parameters[p];
-      const absl::StatusOr<Sharding> sharding =
-          ParseSharding(fix.spec, mesh, static_cast<int64_t>(tensor.shape.size()));
-      if (!sharding.ok()) {
+      const auto rank = static_cast<int64_t>(tensor.shape.size());
+      const auto error = [&](const absl::Status& why) {
         return absl::InvalidArgumentError(
             StrCat("--why-not (", text, "): ", name, " ", TypeText({tensor.dtype, tensor.shape}),
-                   ", on stage ", part.stages[m], ": ", sharding.status().message()));
+                   ", on stage ", part.stages[m], ": ", why.message()));
+      };
+      const absl::StatusOr<std::optional<Sharding>> sharding =
+          FixedSharding(fix, fix.pattern == name, rank, mesh);
+      if (!sharding.ok()) return error(sharding.status());
+      if (!sharding->has_value()) {
+        if (matches.left.ok()) matches.left = error(ParseSharding(fix.spec, mesh, rank).status());
+        continue;
       }
-      is_plan = is_plan && ToSpec(*sharding, mesh) == tensor.spec;
+      (part.received[p] ? matches.received : matches.parameter) = true;
+      is_plan = is_plan && ToSpec(**sharding, mesh) == tensor.spec;
     }
   }
   return matches;
@@ -71,6 +80,7 @@ absl::StatusOr<AskedOfStages> ParseAskedOfStages(const Plan& plan,
       MW_ASSIGN_OR_RETURN(const Matches found, MatchFix(fix, text, part, asked.is_plan));
       all.parameter = all.parameter || found.parameter;
       all.received = all.received || found.received;
+      all.left.Update(found.left);
     }
     if (all.received) {
       return absl::InvalidArgumentError(
@@ -80,6 +90,7 @@ absl::StatusOr<AskedOfStages> ParseAskedOfStages(const Plan& plan,
                  "another cut"));
     }
     if (!all.parameter) {
+      MW_RETURN_IF_ERROR(all.left);
       std::vector<std::string> names;
       for (const PlanPart& part : parts) {
         for (size_t m = 0; m < part.members(); ++m) {

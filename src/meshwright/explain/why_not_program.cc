@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "meshwright/explain/tensor_facts.h"
 #include "meshwright/explain/why_not_inputs.h"
 #include "meshwright/explain/why_not_kinds.h"
+#include "meshwright/intra/pins.h"
 #include "meshwright/plan/make/fix_option.h"
 #include "meshwright/plan/make/shortage.h"
 #include "meshwright/sharding/sharding.h"
@@ -25,13 +27,20 @@ absl::StatusOr<std::vector<Fix>> ParseAsked(const Plan& plan, const Mesh& mesh,
   for (const std::string& text : texts) {
     MW_ASSIGN_OR_RETURN(Fix fix, ParseFix(text, "--why-not"));
     MW_ASSIGN_OR_RETURN(const std::vector<TensorFacts> tensors, FindTensors(plan, fix.pattern));
+    bool holds = false;
+    absl::Status left;  // why it does not hold for the first that its pattern leaves alone
     for (const TensorFacts& tensor : tensors) {
-      const absl::Status status =
-          ParseSharding(fix.spec, mesh, static_cast<int64_t>(tensor.type.shape.size())).status();
-      if (status.ok()) continue;
-      return absl::InvalidArgumentError(StrCat("--why-not (", text, "): ", tensor.name, " ",
-                                               TypeText(tensor.type), ": ", status.message()));
+      const auto rank = static_cast<int64_t>(tensor.type.shape.size());
+      const absl::StatusOr<std::optional<Sharding>> sharding =
+          FixedSharding(fix, fix.pattern == tensor.name, rank, mesh);
+      holds = holds || (sharding.ok() && sharding->has_value());
+      if (sharding.ok() && (sharding->has_value() || !left.ok())) continue;
+      left = absl::InvalidArgumentError(
+          StrCat("--why-not (", text, "): ", tensor.name, " ", TypeText(tensor.type), ": ",
+                 ParseSharding(fix.spec, mesh, rank).status().message()));
+      if (!sharding.ok()) return left;
     }
+    if (!holds) MW_RETURN_IF_ERROR(left);
     fixes.push_back(std::move(fix));
   }
   return fixes;

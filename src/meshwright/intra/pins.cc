@@ -78,7 +78,10 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
   const Target* matched_free = nullptr;
   size_t applied = 0;
   std::vector<const Target*> left;
-  absl::Status why_left;
+  const auto error_of = [&](const Target& target, const absl::Status& why) {
+    return FixError(fix,
+                    StrCat(target.name, " ", target.shape->ToString(false), ": ", why.message()));
+  };
   for (Target& target : targets) {
     if (!GlobMatch(fix.pattern, target.name) &&
         (target.alias.empty() || !GlobMatch(fix.pattern, target.alias))) {
@@ -88,21 +91,19 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
       matched_free = &target;
       continue;
     }
-    absl::StatusOr<Sharding> sharding = ParseSharding(fix.spec, mesh, target.shape->rank());
-    if (!sharding.ok()) {
-      absl::Status why = FixError(fix, StrCat(target.name, " ", target.shape->ToString(false), ": ",
-                                              sharding.status().message()));
-      const bool named = fix.pattern == target.name || fix.pattern == target.alias;
-      if (named || !ParseSharding(fix.spec, mesh, kAnyRank).ok()) return why;
-      if (left.empty()) why_left = std::move(why);
+    const bool named = fix.pattern == target.name || fix.pattern == target.alias;
+    absl::StatusOr<std::optional<Sharding>> fixed =
+        FixedSharding(fix, named, target.shape->rank(), mesh);
+    if (!fixed.ok()) return error_of(target, fixed.status());
+    if (!fixed->has_value()) {
       left.push_back(&target);
       continue;
     }
+    std::optional<Sharding>& sharding = *fixed;
     ++applied;
     if (absl::Status possible = CheckPossible(*target.shape, *sharding, target.inside, mesh);
         !possible.ok()) {
-      return FixError(
-          fix, StrCat(target.name, " ", target.shape->ToString(false), ": ", possible.message()));
+      return error_of(target, possible);
     }
     if (target.fix != nullptr && **target.pin != *sharding) {
       return FixError(fix, StrCat(target.name, " was already fixed to ", target.fix->spec, " by ",
@@ -111,7 +112,9 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
     target.fix = &fix;
     *target.pin = *std::move(sharding);
   }
-  if (applied == 0 && !left.empty()) return why_left;
+  if (applied == 0 && !left.empty()) {
+    return error_of(*left[0], ParseSharding(fix.spec, mesh, left[0]->shape->rank()).status());
+  }
   if (!left.empty()) partly->push_back(LeftByPattern(fix, applied, left));
   if (applied > 0) return absl::OkStatus();
   if (matched_free != nullptr) {
@@ -129,6 +132,14 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
 }
 
 }  // namespace
+
+absl::StatusOr<std::optional<Sharding>> FixedSharding(const Fix& fix, bool named, int64_t rank,
+                                                      const Mesh& mesh) {
+  absl::StatusOr<Sharding> sharding = ParseSharding(fix.spec, mesh, rank);
+  if (sharding.ok()) return std::optional<Sharding>(*std::move(sharding));
+  if (named || !ParseSharding(fix.spec, mesh, kAnyRank).ok()) return sharding.status();
+  return std::nullopt;
+}
 
 absl::Status CheckPossible(const Shape& shape, const Sharding& sharding, bool inside,
                            const Mesh& mesh) {

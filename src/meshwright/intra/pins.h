@@ -31,6 +31,12 @@ struct Pins {
   std::vector<std::string> partly_applied;
 };
 
+// What `fix` says of something that it matches, with `rank` dimensions. Of those that a pattern
+// matches it is for the ones that have the dimensions: nullopt for the rest. Error: the spec is no
+// sharding on `mesh`, or `named`, the fix has the very name, and the spec has more dimensions.
+absl::StatusOr<std::optional<Sharding>> FixedSharding(const Fix& fix, bool named, int64_t rank,
+                                                      const Mesh& mesh);
+
 // The reason why an array of `shape` cannot be asked to have `sharding`, or OK. `inside`: it
 // neither comes from outside of the program nor leaves it. JAX gives and takes arrays in shards of
 // one size; inside, XLA pads those of dimensions that do not divide.

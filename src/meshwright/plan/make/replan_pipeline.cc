@@ -21,6 +21,7 @@
 #include "meshwright/inter/stages/stage_coster.h"
 #include "meshwright/inter/stages/submeshes.h"
 #include "meshwright/intra/names.h"
+#include "meshwright/intra/pins.h"
 #include "meshwright/plan/annotate/apply_plan.h"
 #include "meshwright/plan/document/simulate_plan.h"
 #include "meshwright/plan/make/build_pipeline_plan.h"
@@ -87,15 +88,24 @@ class PipelineReplanner {
     return absl::OkStatus();
   }
 
-  // Which parameters of which stages the fixes name.
+  // Which parameters of which stages the fixes hold for.
   absl::Status FindForced() {
     forced_.resize(plan_.pipeline->stages.size());
     std::vector<bool> used(fixes_.size(), false);
     for (size_t i = 0; i < plan_.pipeline->stages.size(); ++i) {
       const std::vector<PlanTensor> parameters = ParametersOfStage(plan_, i);
+      Mesh axes;
+      for (const PlanAxis& axis : plan_.pipeline->stages[i].mesh) {
+        axes.axes.push_back({axis.name, axis.size});
+      }
       for (size_t p = 0; p < parameters.size(); ++p) {
         for (size_t f = 0; f < fixes_.size(); ++f) {
           if (!GlobMatch(fixes_[f].pattern, parameters[p].name)) continue;
+          MW_ASSIGN_OR_RETURN(
+              const std::optional<Sharding> sharding,
+              FixedSharding(fixes_[f], fixes_[f].pattern == parameters[p].name,
+                            static_cast<int64_t>(parameters[p].shape.size()), axes));
+          if (!sharding.has_value()) continue;
           used[f] = true;
           forced_[i].emplace_back(p, fixes_[f].spec);
         }
