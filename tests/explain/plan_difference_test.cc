@@ -73,6 +73,14 @@ TEST(DiffPlans, EveryFieldOfAPlanCounts) {
 }
 
 // A file that only moved is no other input.
+TEST(DiffPlans, OfWhatTheSearchWasConstrainedToOnlyWhatDiffersIsTold) {
+  Plan before = SampleModelPlan(), after = before;
+  before.options.fixes = {"tp=8", "sp=off", "recompute=full", "place=order"};
+  after.options.fixes = {"tp=8", "sp=off", "recompute=none", "place=order", "zero=1"};
+  EXPECT_THAT(DiffText(before, after, DiffPlans(before, after)),
+              HasSubstr("  --fix: recompute=full -> recompute=none zero=1\n"));
+}
+
 TEST(DiffPlans, InputsAreComparedByContents) {
   Plan before = SamplePlan(), after = before;
   after.inputs[0].path = "elsewhere.hlo";

@@ -93,6 +93,19 @@ KeptTo KeptToBy(const Plan& plan) {
   return kept;
 }
 
+// Leaves of both lists what the other has not.
+void DropCommon(std::vector<std::string>& a, std::vector<std::string>& b) {
+  std::vector<std::string> common;
+  for (const std::string& one : a) {
+    if (std::find(b.begin(), b.end(), one) != b.end()) common.push_back(one);
+  }
+  const auto is_common = [&](const std::string& one) {
+    return std::find(common.begin(), common.end(), one) != common.end();
+  };
+  std::erase_if(a, is_common);
+  std::erase_if(b, is_common);
+}
+
 void CompareOptions(const Plan& before, const Plan& after, TextChanges& changes) {
   const PlanOptions &a = before.options, &b = after.options;
   changes.Add("--mesh", a.mesh, b.mesh);
@@ -108,7 +121,8 @@ void CompareOptions(const Plan& before, const Plan& after, TextChanges& changes)
   changes.Add("--deadline", SecondsText(a.deadline_seconds), SecondsText(b.deadline_seconds));
   changes.Add("--threads", absl::StrCat(a.threads), absl::StrCat(b.threads));
   changes.Add("--seed", absl::StrCat(a.seed), absl::StrCat(b.seed));
-  const KeptTo kept_a = KeptToBy(before), kept_b = KeptToBy(after);
+  KeptTo kept_a = KeptToBy(before), kept_b = KeptToBy(after);
+  DropCommon(kept_a.fixes, kept_b.fixes);
   changes.Add("--fix", absl::StrJoin(kept_a.fixes, " "), absl::StrJoin(kept_b.fixes, " "));
   changes.Add("--tensor", absl::StrJoin(kept_a.tensor, " "), absl::StrJoin(kept_b.tensor, " "));
 }
