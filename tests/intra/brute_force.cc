@@ -123,13 +123,8 @@ class Search {
     work.element_type = ElementType::kF32;
     work.kernels = fusion_.kernel[i] ? 1 : 0;
     const bool product = work.opcode == Opcode::kDot;
-    double flops = rules_[i].flops;
-    if (!product && !HasUnitRate(rules_[i].kernel)) {
-      if (work.opcode != Opcode::kReduce && !traffic.result_bytes.empty())
-        flops = std::max(flops, kWrittenFlops * traffic.result_bytes[0] /
-                                    ElementBytes(graph_[op.results[0]].shape.type));
-      flops += kRepeatedFlops * traffic.repeated;
-    }
+    const bool loop = !product && !HasUnitRate(rules_[i].kernel);
+    const double flops = rules_[i].flops + (loop ? kRepeatedFlops * traffic.repeated : 0);
     work.flops = flops / static_cast<double>(ComputeShards(rules_[i], strategy, mesh()));
     for (const Factor& factor : rules_[i].factors) {
       int64_t pieces = 1;
@@ -145,7 +140,11 @@ class Search {
                                 *OperandSharding(rules_[i], strategy, j, mesh()));
     }
     for (size_t j = 0; j < op.results.size(); ++j) {
-      work.bytes += DeviceShare(traffic.result_bytes[j], graph_[op.results[j]].shape,
+      const double width = ElementBytes(graph_[op.results[j]].shape.type);
+      const double more = loop && work.opcode != Opcode::kReduce
+                              ? std::max(0.0, kWrittenBytes - 2 * width) / width
+                              : 0;
+      work.bytes += DeviceShare(traffic.result_bytes[j] * (1 + more), graph_[op.results[j]].shape,
                                 *ResultSharding(rules_[i], strategy, j, mesh()));
     }
     if (product) {

@@ -40,9 +40,10 @@ struct FusionInfo {
 // of 1,024 rows of 2,048 x 16 x 8 in 0.86 ms, with some 350 elements computed for each.)
 inline constexpr double kRepeatedFlops = 20;
 
-// What an element that a kernel writes takes at least, in the same: an H200 copies 128 to 512 MiB
-// of bf16 at 0.84e12 elements a second, 3.3 TB/s, where it adds f32 at 4.3.
-inline constexpr double kWrittenFlops = 74;
+// Bytes that a kernel could move in the time that its instructions for an element take: an H200
+// goes over 128 to 512 MiB of bf16, two bytes read and two written for each element, at 0.84e12
+// elements a second copying and 0.75e12 in a gelu, where sums of f32 move 4.3 TB/s.
+inline constexpr double kWrittenBytes = 5.3;
 
 // Follows XLA GPU's rules: elementwise, broadcast, slice, pad, concatenate, convert, dynamic-slice
 // and gathers fuse into their users, duplicated into several kernels where recomputing moves

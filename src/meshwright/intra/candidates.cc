@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
@@ -183,37 +182,21 @@ Rule CandidateSets::RuleOf(OpId op) const {
 
 double CandidateSets::FollowerBytes(OpId leader) const {
   double bytes = 0;
-  for (OpId follower : groups_.followers[leader.index()]) bytes += MovedBytes(follower);
+  for (OpId follower : groups_.followers[leader.index()]) {
+    const FusionInfo::Traffic& traffic = fusion_.traffic[follower.index()];
+    for (double b : traffic.operand_bytes) bytes += b;
+    for (double b : traffic.result_bytes) bytes += b;
+    bytes += WrittenBytes(follower);
+  }
   return bytes;
 }
 
-double CandidateSets::MovedBytes(OpId op) const {
-  const FusionInfo::Traffic& traffic = fusion_.traffic[op.index()];
-  return absl::c_accumulate(traffic.operand_bytes, 0.0) +
-         absl::c_accumulate(traffic.result_bytes, 0.0);
-}
-
-double CandidateSets::WrittenFlops(OpId op) const {
+double CandidateSets::WrittenBytes(OpId op) const {
   const std::vector<double>& written = fusion_.traffic[op.index()].result_bytes;
   const Instruction* const instruction = graph_[op].instruction;
   if (written.empty() || instruction == nullptr || instruction->opcode == Opcode::kReduce) return 0;
-  const ElementType type = graph_[graph_[op].results[0]].shape.type;
-  return kWrittenFlops * written[0] / std::max(1, ElementBytes(type));
-}
-
-double CandidateSets::FollowerSeconds(OpId leader, const CandidateSet& set, size_t s) const {
-  const Mesh& mesh = cost_model_.mesh();
-  const double share = Padding(set.rule, set.strategies[s], nullptr, mesh) /
-                       static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
-  double seconds = 0;
-  for (OpId follower : groups_.followers[leader.index()]) {
-    Work work;
-    work.kernels = 0;
-    work.flops = WrittenFlops(follower) * share;
-    work.bytes = DeviceShare(MovedBytes(follower), set.rule.results[0], set.results[0], set, s);
-    if (work.bytes > 0) seconds += cost_model_.ComputeSeconds(work);
-  }
-  return seconds;
+  const double width = ElementBytes(graph_[graph_[op].results[0]].shape.type);
+  return width > 0 ? written[0] / width * std::max(0.0, kWrittenBytes - 2 * width) : 0;
 }
 
 std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending) const {
@@ -224,8 +207,6 @@ std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending
              "|", pending, rule.supported, bool{fusion_.kernel[leader.index()]}, "|", rule.flops,
              "|", static_cast<int>(rule.kernel), ":", rule.bytes, ":", rule.scratch, ":",
              rule.masked, "|", FollowerBytes(leader), ":", traffic.repeated, "|");
-  for (OpId follower : groups_.followers[leader.index()])
-    StrAppend(&key, WrittenFlops(follower), ",");
   for (const Factor& f : rule.factors) {
     StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction),
               f.exchanges ? "x" : "", f.uneven ? "u," : ",");
@@ -275,12 +256,11 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
       (contraction || op.results.empty()) ? op.operands : op.results;
   if (!typical.empty()) work.element_type = graph_[typical.front()].shape.type;
   const auto shards = static_cast<double>(ComputeShards(set.rule, set.strategies[s], mesh));
-  // Where operations are none of plain units, they take longer than what is recomputed or written.
+  // Where operations are none of plain units, they take longer than what is recomputed.
   const bool loop = !contraction && !HasUnitRate(set.rule.kernel);
   const double repeated = loop ? kRepeatedFlops * traffic.repeated : 0;
-  const double written = loop ? WrittenFlops(leader) : 0;
-  work.flops = (std::max(set.rule.flops, written) + repeated) / shards *
-               Padding(set.rule, set.strategies[s], nullptr, mesh);
+  work.flops =
+      (set.rule.flops + repeated) / shards * Padding(set.rule, set.strategies[s], nullptr, mesh);
   if (work.opcode == Opcode::kRaggedDot && !mesh.cluster.device.grouped_products)
     work.flops *= GroupsOf(set.rule);
   for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -296,7 +276,10 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   for (size_t i = 0; i < op.results.size(); ++i) {
     work.bytes += DeviceShare(traffic.result_bytes[i], set.rule.results[i], set.results[i], set, s);
   }
-  const double followers = op.results.empty() ? 0 : FollowerSeconds(leader, set, s);
+  if (!op.results.empty()) {
+    const double more = FollowerBytes(leader) + (loop ? WrittenBytes(leader) : 0);
+    work.bytes += DeviceShare(more, set.rule.results[0], set.results[0], set, s);
+  }
   if (set.rule.bytes >= 0) work.bytes = set.rule.bytes / shards;
   const Scratch scratch = ScratchOf(set, s, mesh);  // written and read
   const double masked = scratch.masked * set.rule.masked_copies;
@@ -308,9 +291,9 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
     if (work.opcode == Opcode::kDot) AddAlignmentCopies(op, set, s, &work);
     if (work.opcode == Opcode::kConvolution) SetConvolutionKernel(op, set.rule, &work);
   } else if (work.bytes == 0 && work.copies == 0) {
-    return followers;  // fused into its users: no kernel of its own
+    return 0;  // fused into its users: no kernel of its own
   }
-  return cost_model_.ComputeSeconds(work) + ExchangeSeconds(op, set, s) + followers;
+  return cost_model_.ComputeSeconds(work) + ExchangeSeconds(op, set, s);
 }
 
 void CandidateSets::SetConvolutionKernel(const Op& op, const Rule& rule, Work* work) const {

@@ -97,11 +97,8 @@ class CandidateSets {
   void SetConvolutionKernel(const Op& op, const Rule& rule, Work* work) const;
   double ExchangeSeconds(const Op& op, const CandidateSet& set, size_t strategy) const;
   double FollowerBytes(OpId leader) const;
-  double MovedBytes(OpId op) const;  // read and written, unsharded
-  // Of a kernel that goes over elements: what each that it writes takes at least.
-  double WrittenFlops(OpId op) const;
-  // What those that follow the leader take by themselves: kernels of theirs write other results.
-  double FollowerSeconds(OpId leader, const CandidateSet& set, size_t strategy) const;
+  // What a kernel that goes over elements takes for those that it writes, beside what it moves.
+  double WrittenBytes(OpId op) const;
 
   const Graph& graph_;
   const FusionInfo& fusion_;
