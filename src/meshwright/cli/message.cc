@@ -26,7 +26,7 @@ constexpr size_t kLongestWord = 240, kLongestLine = 1600;
 // `line` as it is shown; where it is wrapped, the lines after the first stand two columns further
 // right.
 std::string ShownLine(std::string_view line, Wrap wrap) {
-  const std::string shown = Shortened(line, kLongestLine);
+  std::string shown = Shortened(line, kLongestLine);
   if (wrap == Wrap::kNever || DisplayWidth(shown) <= kColumns) return shown;
   const size_t begin = std::min(shown.find_first_not_of(' '), shown.size());
   const std::string margin(begin + 2, ' ');

@@ -43,6 +43,7 @@ absl::Status RunVerify(const VerifyCommand& command) {
   add("--seed", absl::StrCat(command.seed));
   if (command.json) arguments.emplace_back("--json");
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   execvp(python.c_str(), argv.data());

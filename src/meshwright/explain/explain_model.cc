@@ -333,6 +333,7 @@ std::string ModelHeadline(const Plan& plan) {
   if (uses.size() == 1 && !differ)
     return StrCat(uses[0].kind, " parallelism over ", uses[0].degree);
   std::vector<std::string> kinds;
+  kinds.reserve(uses.size() + 1);
   for (const DegreeUse& use : uses) kinds.push_back(StrCat(use.kind, " ", use.degree));
   if (differ) kinds.push_back("tensor and data by groups of nodes");
   return StrCat("mixed parallelism: ", absl::StrJoin(kinds, ", "));

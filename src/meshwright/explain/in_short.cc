@@ -24,7 +24,8 @@ std::string OfPipeline(const Plan& plan) {
     std::string headline = alone ? "one device" : Headline(Summarize(part));
     auto kind = std::find_if(kinds.begin(), kinds.end(),
                              [&](const auto& one) { return one.first == headline; });
-    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {std::move(headline), {}});
+    if (kind == kinds.end())
+      kind = kinds.emplace(kinds.end(), std::move(headline), std::vector<int64_t>());
     kind->second.insert(kind->second.end(), part.stages.begin(), part.stages.end());
   }
   std::string text =

@@ -190,7 +190,7 @@ absl::Status MlirParser::ParseConstant(const Definitions& defined, MlirOperation
     return cursor_.Error(at, "expected dense<...> as the value of a constant");
   }
   const Shape* const type = &module_.shapes.emplace_back(value.type);
-  operation.attributes.emplace_back("value", std::move(value));
+  operation.attributes.push_back({"value", std::move(value)});
   return DefineResults(defined, {type}, operation);
 }
 
@@ -299,7 +299,7 @@ absl::Status MlirParser::ParseReduce(const Definitions& defined, MlirOperation& 
   MW_RETURN_IF_ERROR([&]() -> absl::Status {
     MW_ASSIGN_OR_RETURN(MlirAttribute dimensions,
                         ParseMlirAttribute(cursor_, aliases_, /*typed=*/false));
-    operation.attributes.emplace_back(word, std::move(dimensions));
+    operation.attributes.push_back({word, std::move(dimensions)});
     return absl::OkStatus();
   }());
   operation.anchor = {MlirAnchor::Form::kBare, cursor_.position(), 0, {}};

@@ -108,8 +108,6 @@ class AttributeParser {
       case '#':
         return Hash(attribute);
       case '!':
-        attribute.kind = Kind::kOpaque;
-        return SkipType();
       case '(':
         attribute.kind = Kind::kOpaque;
         return SkipType();

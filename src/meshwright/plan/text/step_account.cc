@@ -76,8 +76,8 @@ std::vector<StepPart> PartsOfProgram(const Plan& plan) {
                         StepPart{"matmuls below peak rate", use.matmuls_below_peak},
                         StepPart{"other kernels", use.other_kernels, StepLimit::kMemoryBandwidth},
                         StepPart{"recomputation", use.recomputation}}) {
-    if (part.seconds > kLeastShare * plan.step_seconds) compute.inner.push_back(std::move(part));
     compute.seconds += part.seconds;
+    if (part.seconds > kLeastShare * plan.step_seconds) compute.inner.push_back(std::move(part));
   }
   std::vector<StepPart> parts = {std::move(compute)};
   for (StepPart part :
