@@ -50,6 +50,11 @@ class Plan:
         # Where `meshwright.plan(..., emit=folder)` wrote the stages of its pipeline.
         self.stages_folder: Path | None = None
 
+    def __reduce__(self) -> Any:
+        """Pickled and copied with its program's text, without the function that this was made of."""
+        program = self.program and Program(self.program.contents, self.program.name)
+        return type(self), (self._json, program), {"stages_folder": self.stages_folder}
+
     @classmethod
     def load(cls, path: str | os.PathLike[str], program: Program | None = None) -> Plan:
         """Reads a plan that `save` or the command line wrote."""

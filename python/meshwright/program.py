@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import re
 import sys
@@ -197,7 +198,11 @@ def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options
     calling = _calls.Calling.of(jitted, args, kwargs)
     if hasattr(jitted, "_jit_info"):
         _calls.check_examples(calling, args, kwargs)
-    lowered = jitted.lower(*args, **kwargs)
+    try:
+        lowered = jitted.lower(*args, **kwargs)
+    except TypeError:
+        _check_call(fn, args, kwargs)
+        raise
     if not isinstance(lowered, jax.stages.Lowered):  # of another library, with arguments of its own
         return from_lowered(_lowered(lowered))
 
@@ -208,6 +213,22 @@ def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options
 
     leaves = jax.tree.leaves(calling.dynamic(args, kwargs))
     return dataclasses.replace(from_lowered(lowered, calling, again), examples=Examples(leaves))
+
+
+def _check_call(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuses example arguments that the function cannot be called with at all."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # of a builtin
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        name = getattr(fn, "__name__", "the function")
+        raise errors.InvalidArgumentError(
+            f"{name}{signature}: {error}; example arguments stand behind the function, as it is "
+            "called: mw.plan(step, state, batch, cluster=...)"
+        ) from None
 
 
 def from_lowered(

@@ -150,6 +150,9 @@ TEST(CommandLine, GuessesWhatWasMeant) {
   says(words, plan + ": this is a plan, not what is planned");
   std::ofstream(folder.Path("a.hlo")) << "HloModule m\n";
   says({"explain", folder.Path("a.hlo")}, "this is a program, not a plan");
+  std::ofstream(folder.Path("a.mlir"))
+      << "#loc = loc(unknown)\nmodule @m {\n  func.func @main() {\n";
+  says({"explain", folder.Path("a.mlir")}, "this is a program, not a plan");
 }
 
 }  // namespace

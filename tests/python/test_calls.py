@@ -1,6 +1,8 @@
 """Sharded functions are called as the functions are: what jax.jit computes, or an error that names the argument."""
 
+import copy
 import functools
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -87,6 +89,21 @@ def test_a_method_and_a_partial_function():
         train = mw.jax.shard(function, PARAMS, BATCH, **HERE)
         assert largest_difference(train(PARAMS, BATCH), step(PARAMS, BATCH)) < 1e-6
         assert largest_difference(train(PARAMS, x=BATCH), step(PARAMS, BATCH)) < 1e-6
+
+
+def test_examples_that_the_function_cannot_be_called_with():
+    refused(lambda: mw.plan(step, **HERE), "step(p, x): missing a required argument: 'p'")
+    refused(lambda: mw.plan(jax.jit(step), PARAMS, **HERE), "missing a required argument: 'x'")
+    refused(lambda: mw.plan(step, PARAMS, BATCH, BATCH, **HERE), "too many positional arguments")
+    with pytest.raises(TypeError, match="foo"):  # of the function's own
+        mw.plan(lambda x: jnp.sum(x, foo=1), BATCH, **HERE)
+
+
+def test_plans_of_functions_can_be_pickled_and_copied():
+    plan = mw.plan(step, PARAMS, BATCH, **HERE)
+    for other in (pickle.loads(pickle.dumps(plan)), copy.deepcopy(plan)):
+        assert other.to_json() == plan.to_json()
+        assert other.program.contents == plan.program.contents
 
 
 def test_shapes_and_types(sharded):

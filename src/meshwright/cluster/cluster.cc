@@ -113,6 +113,11 @@ absl::StatusOr<Cluster> ParseCluster(std::string_view text) {
   if (device == nullptr) {
     int64_t bytes = 0;
     if (IsRegularFile(spec, &bytes)) return ReadCluster(spec);
+    if (name.empty() || std::all_of(name.begin(), name.end(), absl::ascii_isdigit)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cluster \"", absl::CHexEscape(spec.substr(0, 80)),
+                       "\": the type of the devices is missing; write for example \"8xh100-sxm\""));
+    }
     return UnknownDevice(name);
   }
 

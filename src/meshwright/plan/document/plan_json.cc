@@ -1,5 +1,7 @@
 #include "meshwright/plan/document/plan_json.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -141,6 +143,20 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& document) {
   return plan;
 }
 
+// Whether what is to be a plan is a program, by its first bytes or by words of one in what is no
+// JSON object: MLIR may begin with locations, HLO with a comment.
+bool IsProgram(std::string_view text) {
+  constexpr std::string_view kFirstBytes[] = {"\x1f\x8b", "HloModule ", "module ", "ML\xefR"};
+  constexpr std::string_view kWords[] = {"func.func", "stablehlo.", "HloModule ", "ENTRY "};
+  const auto begins = [text](std::string_view bytes) { return text.starts_with(bytes); };
+  if (std::any_of(std::begin(kFirstBytes), std::end(kFirstBytes), begins)) return true;
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] == '{') return false;
+  return std::any_of(std::begin(kWords), std::end(kWords), [text](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 std::string PlanToJson(const Plan& plan) {
@@ -167,8 +183,7 @@ std::string PlanToJson(const Plan& plan) {
 }
 
 absl::StatusOr<Plan> ParsePlanJson(std::string_view text, std::string_view file) {
-  for (const std::string_view program : {"\x1f\x8b", "HloModule ", "module ", "ML\xefR"}) {
-    if (!text.starts_with(program)) continue;
+  if (IsProgram(text)) {
     return absl::InvalidArgumentError(
         StrCat(file, ": this is a program, not a plan; `meshwright plan` makes plans of programs"));
   }
