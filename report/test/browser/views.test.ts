@@ -336,7 +336,8 @@ test("it can be used by keyboard alone, and views take the focus to their headin
   await opened.page.keyboard.press("Tab");
   await opened.page.keyboard.press("Enter");
   await opened.page.locator("h1", { hasText: "Mesh and devices" }).waitFor();
-  assert.equal(await opened.page.evaluate(() => document.activeElement?.tagName), "H1");
+  // The focus follows once the view is drawn.
+  await opened.page.waitForFunction(() => document.activeElement?.tagName === "H1");
   await opened.expectClean();
   await opened.page.close();
 });
