@@ -182,6 +182,11 @@ BIG = 1 << 20
             "XLA exchanges pieces where the plan gathers and slices",
         ),
         (
+            move("reduce-scatter", BIG),
+            move("reduce-scatter", 2 * BIG, "sliced", name="x"),
+            "XLA adds up whole terms and slices the sum",
+        ),
+        (
             move("all-gather", BIG),
             move("all-reduce", 3 * BIG),
             "XLA moves another operand or the result of the operator",
@@ -204,6 +209,7 @@ def test_causes(planned, compiled, cause):
         (None, move("all-gather", BIG, times=4)),  # no slice of anything planned
         (move("all-gather", BIG), move("all-gather", 2 * BIG, name="add.1")),  # f32 in the plan
         (move("all-gather", BIG), move("all-gather", BIG, axes="x", name="add.1")),
+        (move("reduce-scatter", BIG), move("reduce-scatter", 2 * BIG, name="add.1")),  # used whole
         (move("all-to-all", BIG), move("all-gather", BIG, name="add.1")),  # used whole
         (move("all-gather", 8 * BIG), move("all-to-all", BIG, name="add.1")),  # wanted whole
         (

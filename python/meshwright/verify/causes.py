@@ -183,6 +183,18 @@ def _summed_where_it_is(p: Move, c: Move) -> bool:
     )
 
 
+def _sliced_later(p: Move, c: Move) -> bool:
+    """Of terms that several devices have whole, the plan adds up what each of them keeps."""
+    return (
+        p.kind == c.kind == "reduce-scatter"
+        and p.axes == c.axes
+        and p.times == c.times
+        and "sliced" in c.traits
+        and c.bytes > p.bytes > 0
+        and c.bytes % p.bytes == 0
+    )
+
+
 def _other_side(p: Move, c: Move) -> bool:
     return _same_operator(p, c) and p.times == c.times and bool({*p.axes} & {*c.axes})
 
@@ -195,6 +207,7 @@ _PAIR_CAUSES: dict[str, PairTest] = {
     "XLA gathers and slices to reshard": _gathered_and_sliced,
     "XLA exchanges pieces where the plan gathers and slices": _exchanged,
     "XLA adds up parts of a gradient where they are and reduces the sums": _summed_where_it_is,
+    "XLA adds up whole terms and slices the sum": _sliced_later,
     "XLA moves another operand or the result of the operator": _other_side,
 }
 
