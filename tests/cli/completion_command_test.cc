@@ -81,7 +81,8 @@ TEST(Completion, OfOtherShellsHasEveryLongOption) {
   const std::string zsh = RunMeshwright({"completion", "zsh"}).out,
                     fish = RunMeshwright({"completion", "fish"}).out;
   EXPECT_THAT(zsh, testing::StartsWith("#compdef meshwright\n"));
-  for (const CompletionJson& command : HelpOfAllCommands()["commands"]) {
+  const CompletionJson reference = HelpOfAllCommands();
+  for (const CompletionJson& command : reference["commands"]) {
     for (const CompletionJson& option : command["options"]) {
       if (option["argument"]) continue;
       const std::string name = option["names"].back();
@@ -94,7 +95,8 @@ TEST(Completion, OfOtherShellsHasEveryLongOption) {
 
 TEST(Manual, HasEveryOptionOfEveryCommand) {
   const std::string program = RunMeshwright({"man"}).out;
-  for (const CompletionJson& command : HelpOfAllCommands()["commands"]) {
+  const CompletionJson reference = HelpOfAllCommands();
+  for (const CompletionJson& command : reference["commands"]) {
     const std::string name = command["name"];
     EXPECT_THAT(program, HasSubstr("meshwright\\-" + name + " (1)"));
     const RunResult page = RunMeshwright({"man", name});
