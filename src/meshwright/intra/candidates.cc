@@ -297,6 +297,7 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
 }
 
 void CandidateSets::SetConvolutionKernel(const Op& op, const Rule& rule, Work* work) const {
+  if (!rule.supported) return;  // of a window and dimensions that do not go together, say
   const Instruction& convolution = *op.instruction;
   const ConvolutionDimensions& dims = convolution.convolution;
   const Shape& filter = graph_[op.operands[1]].shape;
