@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/text/writer.h"
 
 namespace meshwright {
 namespace {
