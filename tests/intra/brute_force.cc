@@ -122,6 +122,7 @@ class Search {
     work.opcode = op.instruction->opcode;
     work.element_type = ElementType::kF32;
     work.kernels = fusion_.kernel[i] ? 1 : 0;
+    work.in_loop = op.multiplicity > 1;
     const bool product = work.opcode == Opcode::kDot;
     const bool loop = !product && !HasUnitRate(rules_[i].kernel);
     const double flops = rules_[i].flops + (loop ? kRepeatedFlops * traffic.repeated : 0);

@@ -80,6 +80,41 @@ TEST(Convolutions, AreComputedByTheKernelsThatXlaHas) {
                    "window={size=7x7}, dim_labels=b01f_01io->b01f\n");
   };
   EXPECT_GT(stem(3), 4 * stem(8));
+  // One feature a group: cuDNN has kernels for images, not for sequences, and XLA leaves the
+  // gradient of a filter as large as the image a forward convolution.
+  const std::string image =
+      "  x = bf16[16,32,32,64] parameter(0)\n  w = bf16[4,4,1,64] parameter(1)\n"
+      "  ROOT y = bf16[16,29,29,64] convolution(x, w), window={size=4x4}, "
+      "dim_labels=b01f_01io->b01f, feature_group_count=64\n";
+  const std::string sequence =
+      "  x = bf16[16,1024,64] parameter(0)\n  w = bf16[16,1,64] parameter(1)\n"
+      "  ROOT y = bf16[16,1009,64] convolution(x, w), window={size=16}, "
+      "dim_labels=b0f_0io->b0f, feature_group_count=64\n";
+  EXPECT_GT(seconds(sequence), 10 * seconds(image));
+  const auto filter = [&](int places) {
+    const std::string n = std::to_string(places);
+    const std::string operand = "bf16[64," + n + "," + n + ",64] parameter(";
+    return seconds("  x = " + operand + "0)\n  dy = " + operand +
+                   "1)\n  ROOT dw = bf16[7,7,1,64] convolution(x, dy), window={size=" + n + "x" +
+                   n + " pad=3_3x3_3}, dim_labels=f01b_i01o->01bf, batch_group_count=64\n");
+  };
+  EXPECT_GT(filter(7), 4 * filter(8));
+}
+
+// TF32 is what f32 operands get; the highest precision is a program's wish for f32.
+TEST(Products, AreExactWhereTheProgramWantsIt) {
+  const auto seconds = [](const std::string& more) {
+    const TestProgram program = ProgramFromText(
+        "HloModule m\n\nENTRY main {\n  a = f32[2048,2048] parameter(0)\n  ROOT c = f32[2048,2048] "
+        "dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}" +
+        more + "\n}\n");
+    const RooflineCostModel model(TestMesh("1", "1xh200"));
+    const absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, model, {});
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? plan->compute : 0;
+  };
+  EXPECT_GT(seconds(", operand_precision={highest,highest}"), 5 * seconds(""));
+  EXPECT_EQ(seconds(", operand_precision={default,default}"), seconds(""));
 }
 
 }  // namespace

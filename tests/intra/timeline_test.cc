@@ -147,7 +147,7 @@ TEST_F(TimelineTest, SaysWhenEverythingRuns) {
   EXPECT_DOUBLE_EQ(
       times.runs[1].start + times.runs[1].seconds + times.contention_seconds + times.launch_seconds,
       Seconds(overlap));
-  EXPECT_DOUBLE_EQ(times.contention_seconds, 0.5);  // `aside` hides a second
+  EXPECT_NEAR(times.contention_seconds, 0.5, 1e-12);  // `aside` hides a second
   EXPECT_DOUBLE_EQ(times.launch_seconds, 0.25);
 }
 

@@ -145,6 +145,18 @@ TEST(Rule, Flops) {
       0);
 }
 
+// A dimension after the other; one longer than a kernel holds in several, and one that rearranges.
+TEST(Rule, TransformsPassOverTheirDataForEachDimension) {
+  const auto bytes = [](const std::string& shape, const std::string& lengths) {
+    return RuleOf("  a = " + shape + " parameter(0)\n  ROOT r = " + shape +
+                  " fft(a), fft_type=FFT, fft_length={" + lengths + "}\n")
+        .bytes;
+  };
+  EXPECT_LT(bytes("c64[8,4096]", "4096"), 0);  // what its operands and results hold
+  EXPECT_EQ(bytes("c64[8,64,64]", "64,64"), 2 * (2.0 * 8 * 64 * 64 * 8));
+  EXPECT_EQ(bytes("c64[2,65536]", "65536"), 3 * (2.0 * 2 * 65536 * 8));
+}
+
 // Only what may meet in one element takes atomic operations.
 TEST(Rule, ScattersAreAtomicWhereUpdatesMeet) {
   const auto rule = [](const std::string& body, const std::string& more) {

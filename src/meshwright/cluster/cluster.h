@@ -30,6 +30,9 @@ struct Link {
 };
 
 // One accelerator, by the vendor's data sheet (dense, no sparsity), which the table cites.
+// Share of the peak that long matmuls run at, under the power limit: of an H100 (cost/roofline.cc).
+inline constexpr double kMatmulEfficiency = 0.74;
+
 struct DeviceType {
   std::string name;  // "h100-sxm"
   std::string description;
@@ -38,9 +41,10 @@ struct DeviceType {
   // Peak operations per second for matmuls by element type ("f32" is what frameworks use by
   // default for f32 inputs, i.e. TF32 where the device has it).
   std::map<std::string, double> peak_flops;
-  int devices_per_node = 8;     // how it is usually sold
-  Link intra_node, inter_node;  // usual links; inter_node is per device
-  double price_per_hour = 0;    // dollars, 0: unknown
+  int devices_per_node = 8;                      // how it is usually sold
+  Link intra_node, inter_node;                   // usual links; inter_node is per device
+  double price_per_hour = 0;                     // dollars, 0: unknown
+  double matmul_efficiency = kMatmulEfficiency;  // an H100's, where it was not measured
   // Whether XLA has kernels for products of groups (ragged-dot). Elsewhere it computes a dense
   // product of all rows for every group, and drops what is not the group's.
   bool grouped_products = false;

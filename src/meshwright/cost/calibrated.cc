@@ -44,6 +44,8 @@ double CalibratedCostModel::MatmulSeconds(const Work& work) const {
     return work.flops /
            (mesh().cluster.device.PeakFlops(type) * AttentionRate(work.kernel).Fraction(work));
   }
+  const double plain = mesh().cluster.device.PeakFlops("f32") * kVectorShare;
+  if (work.plain_share > 0) return work.flops / (plain * work.plain_share);
   const MatmulCurve* curve = FindMatmul(calibration_, type);
   const auto saturation = [](int64_t size, double half) {
     return static_cast<double>(size) / (static_cast<double>(size) + half);
@@ -52,7 +54,6 @@ double CalibratedCostModel::MatmulSeconds(const Work& work) const {
   if (curve == nullptr) return work.flops / peak;
   const double rate = peak * curve->efficiency * saturation(work.m, curve->half_mn) *
                       saturation(work.n, curve->half_mn) * saturation(work.k, curve->half_k);
-  const double plain = mesh().cluster.device.PeakFlops("f32") * kVectorShare;
   return work.flops / std::max(rate, plain * kPlainProducts);
 }
 

@@ -27,12 +27,17 @@ struct Work {
   // Contractions and calls like them: the device's share as a (batched) matmul; 0
   // otherwise.
   int64_t m = 0, n = 0, k = 0, batch = 0;
+  // Of products that no tensor core computes: the share of the rate of plain units that they reach
+  // (kernel_rates.h); 0: tensor cores do.
+  double plain_share = 0;
   // Of convolutions: places of the window that a kernel goes through one after another for its
   // results; 0 where the library has several blocks share them.
   double window = 0;
   // Kernels the operator starts: FusionInfo::kernel, 0 for one that runs inside another's kernel.
   // An operator without flops and bytes never counts as one.
   double kernels = 1;
+  // Whether it runs in a loop, whose kernels are recorded once and not by the host each time.
+  bool in_loop = false;
 };
 
 // How kernels and collectives that run at the same time get on.

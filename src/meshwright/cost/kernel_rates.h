@@ -25,6 +25,11 @@ inline bool IsAttention(KernelClass kernel) {
 // Share of what plain units reach elsewhere that they reach in products and convolutions, which are
 // left to them where tensor cores would be mostly empty: one feature a group, nothing contracted.
 inline constexpr double kPlainProducts = 0.25;
+// The same of products of f32 that are to be exact (Precision::HIGHEST), large ones.
+inline constexpr double kExactProducts = 0.82;
+// The same of convolutions of one feature a group for which cuDNN has no kernel of its own: those
+// over one or three dimensions, and gradients of filters that XLA leaves forward convolutions.
+inline constexpr double kDirectConvolutions = 3.65e-3;
 
 // A convolution takes no less than one of its blocks, which goes through the window.
 double WindowSeconds(const Work& work);

@@ -35,8 +35,9 @@ RooflineCostModel::RooflineCostModel(const Mesh& mesh, const RooflineOptions& op
 double RooflineCostModel::Rate(const Work& work) const {
   const DeviceType& device = mesh().cluster.device;
   if (HasUnitRate(work.kernel)) return UnitRate(work.kernel, work.element_type);
-  if (work.m <= 0 || work.n <= 0 || work.k <= 0)
-    return device.PeakFlops("f32") * options_.vector_fraction;
+  const double plain = device.PeakFlops("f32") * options_.vector_fraction;
+  if (work.plain_share > 0) return plain * work.plain_share;
+  if (work.m <= 0 || work.n <= 0 || work.k <= 0) return plain;
   if (IsAttention(work.kernel)) {
     return device.PeakFlops(ElementTypeName(work.element_type)) *
            AttentionRate(work.kernel).Fraction(work);
@@ -45,10 +46,10 @@ double RooflineCostModel::Rate(const Work& work) const {
     return static_cast<double>(size) / (static_cast<double>(size) + half);
   };
   const double rate = device.PeakFlops(ElementTypeName(work.element_type)) *
-                      options_.matmul_efficiency * saturation(work.m, options_.matmul_half_mn) *
+                      device.matmul_efficiency * saturation(work.m, options_.matmul_half_mn) *
                       saturation(work.n, options_.matmul_half_mn) *
                       saturation(work.k, options_.matmul_half_k);
-  return std::max(rate, device.PeakFlops("f32") * options_.vector_fraction * kPlainProducts);
+  return std::max(rate, plain * kPlainProducts);
 }
 
 double RooflineCostModel::ComputeSeconds(const Work& work) const {
@@ -59,7 +60,9 @@ double RooflineCostModel::ComputeSeconds(const Work& work) const {
   const bool starts_kernel = work.bytes > 0 || work.m > 0;
   const double kernels = work.copies + (starts_kernel ? work.kernels : 0);
   return std::max({work.flops / Rate(work), WindowSeconds(work), work.bytes / bandwidth}) +
-         work.copy_bytes / bandwidth + kernels * options_.kernel_launch_seconds;
+         work.copy_bytes / bandwidth +
+         kernels *
+             (options_.kernel_launch_seconds + (work.in_loop ? 0 : options_.kernel_record_seconds));
 }
 
 double RooflineCostModel::CollectiveSeconds(CollectiveKind kind, const AxisList& axes,

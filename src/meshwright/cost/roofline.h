@@ -10,12 +10,12 @@ namespace meshwright {
 // loops on one H100 and are used for every device; roofline.cc says how they were found and how
 // well they fit.
 struct RooflineOptions {
-  double matmul_efficiency = 0.74;   // of peak flops, in a matmul that is large in m, n and k
   double matmul_half_mn = 64;        // m or n at which half of that is reached
   double matmul_half_k = 128;        // the same for k
   double memory_efficiency = 0.88;   // of memory bandwidth
   double vector_fraction = 1.0 / 8;  // of f32 peak: what operators without tensor cores compute at
   double kernel_launch_seconds = 1.2e-6;  // start and drain of one kernel in a stream of kernels
+  double kernel_record_seconds = 2.3e-6;  // of the host, for each that is not in a loop
   double collective_launch_seconds =
       35e-6;  // the same of a collective: rendezvous of the group and protocol set-up
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/kernel_rates.h"
@@ -199,14 +200,21 @@ double CandidateSets::WrittenBytes(OpId op) const {
   return width > 0 ? written[0] / width * std::max(0.0, kWrittenBytes - 2 * width) : 0;
 }
 
+bool CandidateSets::IsExact(const Op& op) const {
+  if (op.kind != OpKind::kInstruction || op.operands.empty()) return false;
+  const std::string* const precision = FindAttribute(*op.instruction, "operand_precision");
+  return precision != nullptr && absl::StrContains(*precision, "highest") &&
+         graph_[op.operands[0]].shape.type == ElementType::kF32;
+}
+
 std::string CandidateSets::Signature(OpId leader, const Rule& rule, bool pending) const {
   const Op& op = graph_[leader];
   const FusionInfo::Traffic& traffic = fusion_.traffic[leader.index()];
-  std::string key =
-      StrCat(static_cast<int>(op.kind), op.instruction ? OpcodeName(op.instruction->opcode) : "",
-             "|", pending, rule.supported, bool{fusion_.kernel[leader.index()]}, "|", rule.flops,
-             "|", static_cast<int>(rule.kernel), ":", rule.bytes, ":", rule.scratch, ":",
-             rule.masked, "|", FollowerBytes(leader), ":", traffic.repeated, "|");
+  std::string key = StrCat(
+      static_cast<int>(op.kind), op.instruction ? OpcodeName(op.instruction->opcode) : "", "|",
+      pending, rule.supported, bool{fusion_.kernel[leader.index()]}, op.multiplicity > 1,
+      IsExact(op), "|", rule.flops, "|", static_cast<int>(rule.kernel), ":", rule.bytes, ":",
+      rule.scratch, ":", rule.masked, "|", FollowerBytes(leader), ":", traffic.repeated, "|");
   for (const Factor& f : rule.factors) {
     StrAppend(&key, f.size, ".", static_cast<int>(f.kind), ".", static_cast<int>(f.reduction),
               f.exchanges ? "x" : "", f.uneven ? "u," : ",");
@@ -249,6 +257,7 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
   Work work;
   work.opcode = op.instruction->opcode;
   work.kernels = fusion_.kernel[leader.index()] ? 1 : 0;
+  work.in_loop = op.multiplicity > 1;
   const bool contraction = work.opcode == Opcode::kDot || work.opcode == Opcode::kConvolution ||
                            work.opcode == Opcode::kRaggedDot || IsProduct(set.rule.kernel);
   work.kernel = set.rule.kernel;
@@ -281,13 +290,14 @@ double CandidateSets::ComputeCost(OpId leader, const CandidateSet& set, size_t s
     work.bytes += DeviceShare(more, set.rule.results[0], set.results[0], set, s);
   }
   if (set.rule.bytes >= 0) work.bytes = set.rule.bytes / shards;
-  const Scratch scratch = ScratchOf(set, s, mesh);  // written and read
+  const Scratch scratch = ScratchOf(set, s, mesh);  // written and, but for copies, read by itself
   const double masked = scratch.masked * set.rule.masked_copies;
   work.bytes += 2 * (scratch.bytes - masked);
-  work.copy_bytes += 2 * masked;
+  work.copy_bytes += masked;  // they are read while the product computes
   work.copies += masked > 0 ? set.rule.masked_copies : 0;
   if (contraction) {
     SetContractionSizes(set.rule, set.strategies[s], mesh, &work);
+    if (IsExact(op)) work.plain_share = kExactProducts;
     if (work.opcode == Opcode::kDot) AddAlignmentCopies(op, set, s, &work);
     if (work.opcode == Opcode::kConvolution) SetConvolutionKernel(op, set.rule, &work);
   } else if (work.bytes == 0 && work.copies == 0) {
@@ -323,14 +333,23 @@ void CandidateSets::SetConvolutionKernel(const Op& op, const Rule& rule, Work* w
                 (along.window_dilation > 1 || along.size > result.dims[dims.output_spatial[d]]);
     window *= static_cast<double>(along.size);
   }
-  if (backward) return;
   const int64_t features = filter.dims[dims.kernel_input_feature];
+  const bool by_feature = features == 1 && convolution.feature_group_count > 1,
+             filter_by_feature = convolution.batch_group_count > 1 &&
+                                 convolution.batch_group_count == result.dims[dims.output_feature];
+  constexpr size_t kImage = 2;  // dimensions that cuDNN has kernels for
+  if ((by_feature && convolution.window.size() != kImage) ||
+      (filter_by_feature && (!backward || convolution.window.size() != kImage))) {
+    work->plain_share = kDirectConvolutions;
+    return;
+  }
+  if (backward) return;
   // Of what a device sums, its share.
   const double summed = rule.flops / 2 / static_cast<double>(result.elements());
   work->window = window * std::min(1.0, static_cast<double>(work->k) / summed);
   // Tensor cores take eight features at a time (cuDNN); fewer are left to plain units.
   constexpr int64_t kFeatures = 8;
-  if (features * convolution.feature_group_count < kFeatures) work->m = work->n = work->k = 1;
+  if (features * convolution.feature_group_count < kFeatures) work->plain_share = kPlainProducts;
 }
 
 // XLA pads both operands of products of 16-bit types to multiples of eight, which tensor cores

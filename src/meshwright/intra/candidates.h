@@ -87,6 +87,8 @@ class CandidateSets {
   const ShardingLists& lists() const { return lists_; }
 
  private:
+  // Whether a product's f32 operands are multiplied as such, not as TF32.
+  bool IsExact(const Op& op) const;
   std::string Signature(OpId leader, const Rule& rule, bool pending) const;
   CandidateSet Build(OpId leader, Rule rule, bool pending);
   double ComputeCost(OpId leader, const CandidateSet& set, size_t strategy) const;
