@@ -22,6 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Of a step composed of measured segments or measured as a whole: six steps, docs/accuracy.md.
+constexpr double kProfiledError = 0.06;
+
 absl::Status CheckSupported(const ProgramRequest& request) {
   const auto refuse = [](absl::string_view with) {
     return absl::InvalidArgumentError(
@@ -213,7 +216,11 @@ absl::StatusOr<PlannedProgram> PlanProfiledProgram(const ProgramRequest& request
   planned.plan.segments = std::move(best.segments);
   planned.plan.profile = std::move(best.profile);
   // Measurements do not tell its parts apart.
-  if (planned.plan.profile.has_value()) planned.plan.time_use.reset();
+  if (planned.plan.profile.has_value()) {
+    planned.plan.time_use.reset();
+    planned.plan.time_classes.clear();
+    planned.plan.time_error = kProfiledError;
+  }
   return planned;
 }
 

@@ -65,14 +65,14 @@ TEST(PlanJson, KeysComeInTheOrderOfTheSchema) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_THAT(
-      keys, testing::ElementsAre("schema", "tool_version", "inputs", "options", "cluster", "mesh",
-                                 "objective_seconds", "bound_seconds", "gap", "compute_seconds",
-                                 "communication_seconds", "step_seconds", "time_use", "peak_bytes",
-                                 "budget_bytes", "peak_at", "memory_by_category", "collectives",
-                                 "parameters", "outputs", "op_names", "source_files",
-                                 "instructions", "memory_timeline", "schedule", "micro_batches",
-                                 "chunks", "bubble_share", "stages", "cross_stage", "segments",
-                                 "profile", "warnings", "planning_seconds"));
+      keys, testing::ElementsAre(
+                "schema", "tool_version", "inputs", "options", "cluster", "mesh",
+                "objective_seconds", "bound_seconds", "gap", "compute_seconds",
+                "communication_seconds", "step_seconds", "time_use", "time_error", "memory_error",
+                "time_classes", "peak_bytes", "budget_bytes", "peak_at", "memory_by_category",
+                "collectives", "parameters", "outputs", "op_names", "source_files", "instructions",
+                "memory_timeline", "schedule", "micro_batches", "chunks", "bubble_share", "stages",
+                "cross_stage", "segments", "profile", "warnings", "planning_seconds"));
 }
 
 TEST(PlanJson, OneLineAnElement) {
@@ -207,7 +207,11 @@ TEST(PlanJsonErrors, NamesThePlace) {
       {"/time_use/bubble", 0.5,
        "p.json: $.time_use: its parts are 0.576 s together, expected the "
        "0.08 s of step_seconds"},
-      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 10 only"},
+      {"/time_classes/0/seconds", 0.5,
+       "p.json: $.time_classes: they are 0.526 s together, expected the 0.076 s of step_seconds "
+       "without the bubble"},
+      {"/time_classes/0/name", "magic", "$.time_classes[0].name: found \"magic\", expected"},
+      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 11 only"},
       {"/schema", "one", "p.json: $.schema: found \"one\", expected an integer"},
       {"/objective_seconds", "fast",
        "p.json: $.objective_seconds: found a string, expected a number"},

@@ -36,6 +36,10 @@ inline Plan SamplePlan() {
   plan.communication_seconds = 5e-324;
   plan.step_seconds = 0.08;
   plan.time_use = PlanTimeUse{0.02, 0.01, 0.015, 0.005, 0.02, 0.004, 0.006};
+  plan.time_error = 0.125;
+  plan.memory_error = 0.0625;
+  plan.time_classes = {{TimeClass::kMatmul, 0.05, 0.2, true},
+                       {TimeClass::kUnknownCall, 0.026, 1, false}};
   plan.peak_bytes = int64_t{1} << 40;
   plan.budget_bytes = 9223372036854775807;
   plan.peak_at = "dot.1";

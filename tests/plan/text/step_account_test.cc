@@ -86,8 +86,9 @@ TEST(StepAccount, SaysWhereAProgramsMissingMfuGoes) {
             "compute 50.0 %, network 25.0 %, memory bandwidth 15.0 %, launch overhead 10.0 %");
   const std::string table = PlanTable(plan, "data parallelism over x (2)");
   EXPECT_THAT(table, HasSubstr("in short  data parallelism over x (2)\n"));
-  EXPECT_THAT(table, HasSubstr("step      200 ms, MFU 40.0 %: compute 130 ms, exposed "
-                               "communication 50.0 ms,\n          launch overhead 20.0 ms\n"));
+  EXPECT_THAT(table, HasSubstr("step      200 ms ± 13 %, MFU 40.0 %: compute 130 ms, exposed "
+                               "communication 50.0\n          ms, launch overhead 20.0 ms\n"));
+  EXPECT_THAT(table, HasSubstr("error     not measured on such devices: unknown call\n"));
   EXPECT_THAT(table, HasSubstr("limits    compute 50.0 %, network 25.0 %"));
 }
 
@@ -125,9 +126,9 @@ TEST(StepAccount, SaysWhatIsFree) {
   Plan plan = SamplePlan();
   plan.peak_bytes = int64_t{41} << 30;
   plan.budget_bytes = int64_t{80} << 30;
-  EXPECT_EQ(HeadroomText(plan, "a device"), "41.0 GiB of 80.0 GiB a device, 39.0 GiB free");
+  EXPECT_EQ(HeadroomText(plan, "a device"), "41.0 GiB ± 7 % of 80.0 GiB a device, 39.0 GiB free");
   plan.budget_bytes.reset();
-  EXPECT_EQ(HeadroomText(plan, "a device"), "41.0 GiB a device");
+  EXPECT_EQ(HeadroomText(plan, "a device"), "41.0 GiB ± 7 % a device");
 }
 
 }  // namespace

@@ -67,10 +67,24 @@ absl::Status CheckTimeUse(const Plan& plan) {
                                                    sum, plan.step_seconds));
 }
 
+// So is that of the classes of work, but for the bubble, which is no work.
+absl::Status CheckTimeClasses(const Plan& plan) {
+  constexpr double kRounding = 1e-6;
+  if (plan.time_classes.empty()) return absl::OkStatus();
+  double sum = 0;
+  for (const PlanTimeClass& one : plan.time_classes) sum += one.seconds;
+  const double work = plan.step_seconds - (plan.time_use.has_value() ? plan.time_use->bubble : 0);
+  if (std::abs(sum - work) <= kRounding * plan.step_seconds) return absl::OkStatus();
+  return JsonErrorAt("$.time_classes", absl::StrFormat("they are %.6g s together, expected the "
+                                                       "%.6g s of step_seconds without the bubble",
+                                                       sum, work));
+}
+
 }  // namespace
 
 absl::Status CheckAmounts(const Plan& plan) {
   MW_RETURN_IF_ERROR(CheckTimeUse(plan));
+  MW_RETURN_IF_ERROR(CheckTimeClasses(plan));
   MW_RETURN_IF_ERROR(CheckMesh(plan));
   MW_RETURN_IF_ERROR(CheckMemory(plan.memory_by_category, plan.peak_bytes, "peak_bytes", "$"));
   if (plan.pipeline.has_value()) {

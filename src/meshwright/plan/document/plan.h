@@ -14,6 +14,7 @@
 #include "meshwright/plan/document/pipeline_part.h"
 #include "meshwright/plan/document/plan_over_groups.h"
 #include "meshwright/plan/document/plan_segments.h"
+#include "meshwright/plan/document/plan_time_class.h"
 #include "meshwright/plan/document/plan_time_use.h"
 #include "meshwright/plan/document/plan_transformer.h"
 #include "meshwright/plan/document/program_part.h"
@@ -26,7 +27,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 10;
+inline constexpr int64_t kPlanSchema = 11;
 
 // `cost_model` of plans by NERSC's model (published/nersc/nersc.h), which no program has.
 inline constexpr const char* kNerscCostModel = "nersc";
@@ -116,6 +117,10 @@ struct Plan {
   double step_seconds = 0;  // of one step, with what is overlapped
   // Of programs and pipelines whose step is predicted in seconds, and not composed or measured.
   std::optional<PlanTimeUse> time_use;
+  // How far off step_seconds and peak_bytes may be, as shares of them: measured steps are within
+  // that in at least 85 of 100 cases (cost/stated_error.h). None: of costs without a unit.
+  std::optional<double> time_error, memory_error;
+  std::vector<PlanTimeClass> time_classes;  // what time_error is made of, longest first
 
   int64_t peak_bytes = 0;                    // on one device
   std::optional<int64_t> budget_bytes;       // none: unlimited

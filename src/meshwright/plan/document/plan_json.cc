@@ -54,6 +54,9 @@ void VisitDocument(PlanOrConst& plan, std::optional<std::string>& schedule, Pipe
   visit("communication_seconds", plan.communication_seconds);
   visit("step_seconds", plan.step_seconds);
   visit("time_use", plan.time_use);
+  visit("time_error", plan.time_error);
+  visit("memory_error", plan.memory_error);
+  visit("time_classes", plan.time_classes);
   visit("peak_bytes", plan.peak_bytes);
   visit("budget_bytes", plan.budget_bytes);
   visit("peak_at", plan.peak_at);

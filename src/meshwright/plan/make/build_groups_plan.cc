@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/degrees/device_parameters.h"
 #include "meshwright/model/tensors.h"
 #include "meshwright/plan/document/simulate_plan.h"
 #include "meshwright/plan/document/version.h"
 #include "meshwright/plan/make/begin_model_plan.h"
 #include "meshwright/plan/make/groups_text.h"
+#include "meshwright/plan/make/time_use.h"
 
 namespace meshwright {
 namespace {
@@ -297,6 +299,13 @@ Plan BuildGroupsPlan(const GroupsRequest& request, const GroupsAnswer& answer) {
   SetPeak(figures, plan);
   const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(plan, "", 0);
   if (simulated.ok()) plan.bubble_share = simulated->simulation.bubble_share;
+  const auto& groups = problem.cluster.groups;
+  SetModelErrors(std::all_of(groups.begin(), groups.end(),
+                             [](const auto& group) {
+                               return transformer::BuiltinCostParameters().Knows(
+                                   group.cluster.device.measured_as());
+                             }),
+                 &plan);
   return plan;
 }
 

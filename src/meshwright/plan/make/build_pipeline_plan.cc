@@ -15,7 +15,6 @@
 #include "meshwright/plan/make/categorize.h"
 #include "meshwright/plan/make/memory_timeline.h"
 #include "meshwright/plan/make/op_roles.h"
-#include "meshwright/plan/make/time_use.h"
 
 namespace meshwright {
 namespace {
@@ -221,7 +220,6 @@ absl::StatusOr<Plan> BuildPipelinePlan(const PipelinePlan& pipeline, const Graph
   plan.bubble_share = pipeline.simulation.bubble_share;
   plan.objective_seconds = pipeline.seconds;
   plan.step_seconds = pipeline.step_seconds;
-  plan.time_use = TimeUse(pipeline);
   plan.bound_seconds = pipeline.bound;
   plan.gap = pipeline.gap;
   const std::vector<int64_t> in_flight = InFlightByStage(*pipeline.schedule, pipeline.shape);

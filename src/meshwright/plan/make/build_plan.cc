@@ -18,7 +18,6 @@
 #include "meshwright/plan/make/build_instructions.h"
 #include "meshwright/plan/make/categorize.h"
 #include "meshwright/plan/make/memory_timeline.h"
-#include "meshwright/plan/make/time_use.h"
 #include "meshwright/plan/make/to_plan.h"
 
 namespace meshwright {
@@ -150,7 +149,6 @@ absl::StatusOr<Plan> BuildPlan(const Graph& graph, const Mesh& mesh, const Intra
   plan.gap = plan.step_seconds > 0 ? 1 - plan.bound_seconds / plan.step_seconds : 0;
   plan.compute_seconds = intra.compute;
   plan.communication_seconds = intra.communication;
-  plan.time_use = TimeUse(graph, mesh, intra);
 
   plan.peak_bytes = intra.peak.bytes;
   if (intra.peak.time >= 0 && static_cast<size_t>(intra.peak.time) < intra.schedule.order.size()) {

@@ -14,6 +14,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/plan/make/begin_model_plan.h"
+#include "meshwright/plan/make/time_use.h"
 #include "meshwright/published/nersc/nersc.h"
 
 namespace meshwright {
@@ -298,6 +299,7 @@ absl::StatusOr<Plan> PlanByNersc(const ModelRequest& request) {
       NerscSensitivity(request, StrategyOf(best.configuration), model, system, best.evaluation);
   plan.warnings.emplace_back(
       "by the published NERSC model, which has no embedding, head, loss or optimizer step");
+  SetModelErrors(/*fitted=*/false, &plan);
   return plan;
 }
 

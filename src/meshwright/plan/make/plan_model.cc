@@ -21,6 +21,7 @@
 #include "meshwright/model/check_model.h"
 #include "meshwright/plan/make/begin_model_plan.h"
 #include "meshwright/plan/make/plan_by_nersc.h"
+#include "meshwright/plan/make/time_use.h"
 
 namespace meshwright {
 namespace {
@@ -247,6 +248,7 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
                                  DifferenceOf(other.time, time)});
   }
   part.sensitivity = Sensitivity(request, cluster, best, time.seconds);
+  SetModelErrors(transformer::BuiltinCostParameters().Knows(cluster.device.measured_as()), &plan);
   return plan;
 }
 

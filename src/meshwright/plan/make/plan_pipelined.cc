@@ -13,6 +13,7 @@
 #include "meshwright/plan/make/build_pipeline_plan.h"
 #include "meshwright/plan/make/idle_devices.h"
 #include "meshwright/plan/make/shortage.h"
+#include "meshwright/plan/make/time_use.h"
 
 namespace meshwright {
 namespace {
@@ -136,10 +137,13 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   plan.inputs = {planned.program.input};
   plan.inputs.insert(plan.inputs.end(), cluster_inputs.begin(), cluster_inputs.end());
   plan.options = ToPlanOptions(request, *cost_model);
+  std::vector<DeviceType> devices;
   for (const Cluster& cluster : planned.clusters) {
+    devices.push_back(cluster.device);
     if (auto warning = CalibrationWarning(*cost_model, cluster))
       plan.warnings.push_back(*std::move(warning));
   }
+  if (cost_model->in_seconds) SetUse(UseOfStep(planned.pipeline), cost_model->name, devices, &plan);
   if (request.completion != Completion::kPropagate) {
     std::string idle = IdleStagesText(planned.pipeline);
     if (!idle.empty()) plan.warnings.push_back(std::move(idle));

@@ -23,6 +23,7 @@
 #include "meshwright/plan/make/build_plan.h"
 #include "meshwright/plan/make/idle_devices.h"
 #include "meshwright/plan/make/step_timeline.h"
+#include "meshwright/plan/make/time_use.h"
 
 namespace meshwright {
 namespace {
@@ -393,7 +394,10 @@ absl::StatusOr<PlannedProgram> FinishPlanning(const ProgramRequest& request, Pla
       StepTimelineOf(task.program.graph, *task.cost_model->make(mesh), intra);
   plan.inputs = std::move(task.inputs);
   plan.options = ToPlanOptions(request, *task.cost_model);
-  if (!task.cost_model->in_seconds) plan.time_use.reset();
+  if (task.cost_model->in_seconds) {
+    SetUse(UseOfStep(task.program.graph, mesh, intra), task.cost_model->name, {mesh.cluster.device},
+           &plan);
+  }
   if (auto warning = CalibrationWarning(*task.cost_model, task.cluster))
     plan.warnings.push_back(*std::move(warning));
   if (task.budget_bytes != solve::kUnlimited) plan.budget_bytes = task.budget_bytes;

@@ -386,7 +386,10 @@ class PipelineReplanner {
     const size_t groups = plan.pipeline->stages.size() / static_cast<size_t>(plan.chunks);
     plan.objective_seconds = plan.step_seconds = simulated.simulation.seconds;
     plan.bubble_share = simulated.simulation.bubble_share;
-    plan.time_use.reset();  // of the step with collectives overlapped, which is not simulated
+    // Of the step with collectives overlapped, which is not simulated; the errors stay what they are,
+    // as the work does.
+    plan.time_use.reset();
+    plan.time_classes.clear();
     plan.bound_seconds = std::min(plan.bound_seconds, plan.objective_seconds);
     plan.gap = plan.objective_seconds > 0 ? 1 - plan.bound_seconds / plan.objective_seconds : 0;
     for (size_t i = 0; i < plan.pipeline->stages.size(); ++i)

@@ -184,13 +184,17 @@ std::string StepSection(const Plan& plan, const std::string& bound) {
     parts = {StrCat("compute ", CostText(plan, plan.compute_seconds)),
              StrCat("communication ", CostText(plan, plan.communication_seconds))};
   }
-  const std::string mfu = MfuText(plan), limits = LimitsText(plan);
+  const std::string mfu = MfuText(plan), limits = LimitsText(plan),
+                    not_measured = NotMeasuredText(plan);
   return StrCat(
       Hanging("step      ", StrCat(StepText(plan), mfu.empty() ? "" : StrCat(", ", mfu), ": ",
                                    absl::StrJoin(parts, ", "))),
       Hanging("          ", StrCat(bound, absl::StrFormat(" (gap %.2f %%), ", 100 * plan.gap),
                                    "planned in ", SecondsText(plan.planning_seconds))),
-      limits.empty() ? "" : Hanging("limits    ", limits));
+      limits.empty() ? "" : Hanging("limits    ", limits),
+      not_measured.empty()
+          ? ""
+          : Hanging("error     ", StrCat("not measured on such devices: ", not_measured)));
 }
 
 std::string InShort(std::string_view in_short) {

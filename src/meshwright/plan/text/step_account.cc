@@ -93,6 +93,11 @@ std::vector<StepPart> PartsOfProgram(const Plan& plan) {
 
 std::string PercentText(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
+// " ± 8 %"; "" of nothing.
+std::string PlusMinus(const std::optional<double>& error) {
+  return error.has_value() ? absl::StrFormat(" ± %.0f %%", std::ceil(100 * *error)) : "";
+}
+
 }  // namespace
 
 std::string_view StepLimitName(StepLimit limit) {
@@ -149,7 +154,19 @@ std::optional<double> ModelFlopsUtilization(const Plan& plan) {
   return plan.time_use->matmuls_at_peak / plan.step_seconds;
 }
 
-std::string StepText(const Plan& plan) { return CostText(plan, plan.step_seconds); }
+std::string StepText(const Plan& plan) {
+  return StrCat(CostText(plan, plan.step_seconds), PlusMinus(plan.time_error));
+}
+
+std::string NotMeasuredText(const Plan& plan) {
+  constexpr double kLeastTold = 0.01;
+  std::vector<std::string> classes;
+  for (const PlanTimeClass& one : plan.time_classes) {
+    if (!one.measured && one.seconds > kLeastTold * plan.step_seconds)
+      classes.emplace_back(Word(one.name));
+  }
+  return absl::StrJoin(classes, ", ");
+}
 
 std::string MfuText(const Plan& plan) {
   const std::optional<double> mfu = ModelFlopsUtilization(plan);
@@ -181,7 +198,8 @@ std::string StepPartsTable(const Plan& plan) {
 }
 
 std::string HeadroomText(const Plan& plan, std::string_view each) {
-  std::string text = BytesText(static_cast<double>(plan.peak_bytes));
+  std::string text =
+      StrCat(BytesText(static_cast<double>(plan.peak_bytes)), PlusMinus(plan.memory_error));
   if (!plan.budget_bytes.has_value()) return StrCat(text, " ", each);
   StrAppend(&text, " of ", BytesText(static_cast<double>(*plan.budget_bytes)), " ", each);
   const int64_t free = *plan.budget_bytes - plan.peak_bytes;

@@ -43,15 +43,18 @@ std::vector<LimitSeconds> StepLimits(const Plan& plan);
 // counts. nullopt: not known.
 std::optional<double> ModelFlopsUtilization(const Plan& plan);
 
-// "28.7 s": the step as every screen says it.
+// "28.7 s ± 8 %": the step as every screen says it, with its stated error.
 std::string StepText(const Plan& plan);
+// "sort and scan, unknown call": what of the step was not measured on such devices, longest first;
+// "" if all of it was.
+std::string NotMeasuredText(const Plan& plan);
 // "MFU 49.9 %"; "" if it is not known.
 std::string MfuText(const Plan& plan);
 // "compute 94.1 %, network 4.2 %, bubble 1.5 %"; "" if nothing is known.
 std::string LimitsText(const Plan& plan);
 // A table of the parts: seconds and share of the step.
 std::string StepPartsTable(const Plan& plan);
-// "41.2 GiB of 80.0 GiB a device, 38.8 GiB free"; `each`: "a device".
+// "41.2 GiB ± 4 % of 80.0 GiB a device, 38.8 GiB free"; `each`: "a device".
 std::string HeadroomText(const Plan& plan, std::string_view each);
 
 }  // namespace meshwright
