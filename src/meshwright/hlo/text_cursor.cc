@@ -198,6 +198,7 @@ absl::StatusOr<std::string_view> TextCursor::RawValue(bool until_blank) {
       }
     } else if (c == '/') {
       const size_t end = SkipComment(text_, at);
+      if (end != at && depth == 0) break;
       if (end != at) at = end - 1;
     } else if (depth == 0 && (c == ',' || c == '\n' || (until_blank && IsBlank(c)))) {
       break;

@@ -54,9 +54,9 @@ class TextCursor {
   absl::StatusOr<std::string> QuotedString();
   // The next double-quoted string with its quotes, as it stands.
   absl::StatusOr<std::string_view> RawQuotedString();
-  // Text up to a ',' or a line end outside of brackets and strings, or to a closing bracket that
-  // was not opened; without trailing blanks. Error if brackets do not match or the text ends first.
-  // `until_blank`: also up to a blank outside of brackets and strings.
+  // Text up to a ',', a comment or a line end outside of brackets and strings, or to a closing
+  // bracket that was not opened; without trailing blanks. Error if brackets do not match or the
+  // text ends first. `until_blank`: also up to a blank outside of brackets and strings.
   absl::StatusOr<std::string_view> RawValue(bool until_blank = false);
 
   // `file:line:column: message`, for a position in the text or for the cursor's.

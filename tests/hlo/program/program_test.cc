@@ -9,6 +9,7 @@
 namespace meshwright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string ErrorOfProgram(const char* text) {
@@ -80,6 +81,12 @@ TEST(ProgramTest, WhatIsNoProgramIsCalledWhatItIs) {
     EXPECT_THAT(error(mark + wide), HasSubstr("f: text in UTF-16; convert it to UTF-8"));
   }
   EXPECT_TRUE(ParseProgram("\xef\xbb\xbf" + text, "f").ok());
+  for (const char* proto :
+       {"hlo_module {\n  name: \"m\"\n}", "name: \"m\"\nid: 1",
+        "# proto-file: xla/service/hlo.proto\n#\n\nhlo { hlo_module { id: 1 } }"}) {
+    EXPECT_THAT(error(proto), HasSubstr("f: a proto in protobuf's text format, which is not read; "
+                                        "pass it in its binary format; expected a program: "));
+  }
 }
 
 TEST(ProgramTest, FormatsAreToldApart) {
@@ -96,6 +103,28 @@ TEST(ProgramTest, FormatsAreToldApart) {
     EXPECT_EQ(program->input.kind, kind);
     EXPECT_EQ(program->graph.parameters.size(), 1u);
   }
+}
+
+TEST(ProgramTest, UnknownAttributesAreNamed) {
+  const auto warnings = [](const std::string& text) {
+    return ParseProgram(text, "f").value().graph.warnings;
+  };
+  const std::string before = "ENTRY e {\n  a = f32[4,4] parameter(0)\n", after = "\n}";
+  EXPECT_THAT(
+      warnings("HloModule m, replica_count=1, is_scheduled=false, config={x}\n" + before +
+               "  b = f32[4,4] add(a, a), index=1\n"
+               "  c = f32[4,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+               "lhs_batch_dim={}, operand_precision={high,high}\n"
+               "  d = f32[4,4] dot(a, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+               "lhs_batch_dim={}, statistics={visualizing_index=0}\n"
+               "  ROOT t = f32[4,4] tanh(d), result_accuracy={mode=highest}, origin={{\"x\"}}" +
+               after),
+      ElementsAre("attributes that are not known are ignored: config= of HloModule, index= of add "
+                  "(\"b\" in line 4), lhs_batch_dim= of dot (2 times, first \"c\" in line 5)"));
+  EXPECT_THAT(warnings("HloModule m, a=1, b=2, c=3, d={4}, e=5\n" + before +
+                       "  ROOT b = f32[4,4] tanh(a)" + after),
+              ElementsAre("attributes that are not known are ignored: a= of HloModule, b= of "
+                          "HloModule, c= of HloModule and 2 more"));
 }
 
 }  // namespace

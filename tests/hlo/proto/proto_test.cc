@@ -113,6 +113,11 @@ TEST(ProtoTest, WrappedModuleIsFound) {
   const absl::StatusOr<Module> wrapped = ParseHloProto(wrapper.SerializeAsString(), "w.pb");
   ASSERT_TRUE(wrapped.ok()) << wrapped.status();
   EXPECT_TRUE(*wrapped == *ParseHloProto(bytes, "m.pb"));
+  proto::HloSnapshot snapshot;
+  *snapshot.mutable_hlo() = wrapper;
+  const absl::StatusOr<Module> dumped = ParseHloProto(snapshot.SerializeAsString(), "s.pb");
+  ASSERT_TRUE(dumped.ok()) << dumped.status();
+  EXPECT_TRUE(*dumped == *wrapped);
 }
 
 TEST(ProtoTest, WhatXlaHasNoFieldForSurvives) {

@@ -240,6 +240,30 @@ TEST(TextReaderTest, OperandsMayHaveTupleShapesAndComments) {
   EXPECT_EQ(root.tuple_index, 1);
 }
 
+// A comment ends a value that is kept as text; a line comment goes no further than its line.
+TEST(TextReaderTest, CommentsAreNoPartOfAttributes) {
+  constexpr std::string_view kOperands =
+      "x = f32[1,8,8,3] parameter(0)\n k = f32[3,3,3,4] parameter(1)\n";
+  for (const std::string_view comment : {"/*c*/", " /* c */", "//c\n", " // a, b\n"}) {
+    const Instruction root = ParseRoot(
+        StrCat(kOperands, "ROOT c = f32[1,6,6,4] convolution(x, k), window={size=3x3}", comment,
+               ", dim_labels=b01f_01io->b01f", comment, ", operand_precision={highest,highest}",
+               comment, ", backend_config={\"a\":1}", comment));
+    EXPECT_EQ(root.convolution.output_feature, 3);
+    EXPECT_THAT(root.other, ElementsAre(Pair("operand_precision", "{highest,highest}")));
+    EXPECT_EQ(root.backend_config, "{\"a\":1}");
+    const Module module = ParseHlo(StrCat("HloModule m, replica_count=1", comment,
+                                          "\nENTRY e { ROOT a = s32[4] iota(), iota_dimension=0",
+                                          comment, ", sharding={replicated}", comment, " }"));
+    EXPECT_THAT(module.other, ElementsAre(Pair("replica_count", "1")));
+    EXPECT_EQ(module.entry_computation()[module.entry_computation().root].sharding, "{replicated}");
+  }
+  const Module two = ParseHlo(
+      "HloModule m\nENTRY e {\n  a = f32[] parameter(0), statistics=x // here\n"
+      "  ROOT b = f32[] negate(a)\n}");
+  EXPECT_EQ(two.entry_computation().instructions.size(), 2u);
+}
+
 TEST(TextReaderTest, TheLastInstructionIsTheRootIfNoneIsMarked) {
   EXPECT_EQ(ParseRoot("a = f32[] parameter(0)\n b = f32[] negate(a)").name, "b");
 }

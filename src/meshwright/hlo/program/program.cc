@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
@@ -13,6 +14,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/hlo/known_branches.h"
 #include "meshwright/hlo/partitioned.h"
+#include "meshwright/hlo/program/known_attributes.h"
 #include "meshwright/hlo/program/reader.h"
 #include "meshwright/hlo/proto/reader.h"
 #include "meshwright/hlo/proto/writer.h"
@@ -45,8 +47,12 @@ struct FormatRow {
 template <auto kParse>
 absl::StatusOr<StablehloProgram> ReadModule(std::string_view contents, std::string_view name) {
   MW_ASSIGN_OR_RETURN(Module module, kParse(contents, name));
+  std::vector<std::string> warnings;
+  if (std::string unknown = UnknownAttributesWarning(module); !unknown.empty()) {
+    warnings.push_back(std::move(unknown));
+  }
   CallKnownBranches(module);
-  return StablehloProgram{std::move(module), {}, {}, {}};
+  return StablehloProgram{std::move(module), {}, {}, std::move(warnings)};
 }
 constexpr FormatRow kProgramFormats[] = {
     {HloFormat::kText, "hlo_text", &ReadModule<&ParseHloText>, &ToHloText},

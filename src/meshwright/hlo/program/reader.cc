@@ -11,6 +11,7 @@
 #include "meshwright/hlo/stablehlo/jax_export.h"
 #include "meshwright/hlo/stablehlo/reader.h"
 #include "meshwright/hlo/text/reader.h"
+#include "meshwright/hlo/text_cursor.h"
 
 namespace meshwright {
 namespace {
@@ -40,6 +41,23 @@ bool StartsMlirModule(std::string_view text) {
   const std::string_view rest = SkipComments(text);
   return rest.starts_with('@') || rest.starts_with('{') ||
          (rest.size() < text.size() && rest.starts_with("attributes"));
+}
+
+// A proto in protobuf's text format: `hlo_module {`, `name: "m"`, behind `# proto-file: ...`. A
+// brace in HLO text follows the name of a computation, and is followed by `name =`.
+bool IsTextProto(std::string_view text) {
+  text = SkipComments(text);
+  while (text.starts_with("# ") || text.starts_with("#\n")) {
+    text.remove_prefix(std::min(text.size(), text.find('\n')));
+    text = SkipComments(text);
+  }
+  TextCursor cursor(text, "");
+  for (int depth = 0; depth < 2; ++depth) {
+    if (cursor.Name().empty()) return false;
+    if (cursor.Consume(':')) return true;
+    if (!cursor.Consume('{')) return false;
+  }
+  return true;
 }
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
@@ -74,6 +92,8 @@ absl::Status DecodeProgram(std::string& contents, std::string_view file_name) {
     wrong = "the file has nothing but NUL bytes, as if it had not been written to its end";
   } else if (IsWideText(probe)) {
     wrong = "text in UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)";
+  } else if (std::none_of(probe.begin(), probe.end(), IsControl) && IsTextProto(contents)) {
+    wrong = "a proto in protobuf's text format, which is not read; pass it in its binary format";
   } else {
     return absl::OkStatus();
   }

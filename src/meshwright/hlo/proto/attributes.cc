@@ -388,6 +388,10 @@ void OtherAttributesToProto(const AttributeList& attributes, Opcode opcode, Elem
   }
 }
 
+bool HasAttributeField(std::string_view name, Opcode opcode) {
+  return FindRow(name, opcode) != nullptr;
+}
+
 void FrontendAttributesToProto(const AttributeList& attributes, proto::FrontendAttributes* out) {
   for (const auto& [key, value] : attributes) {
     proto::FrontendAttributes::Entry* entry = out->add_map();

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_HLO_PROTO_ATTRIBUTES_H_
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,9 @@ AttributeList OtherAttributes(const proto::HloInstructionProto& instruction, Opc
 // come back differently, are kept by storing the whole list as text beside the fields.
 void OtherAttributesToProto(const AttributeList& attributes, Opcode opcode, ElementType operand,
                             proto::HloInstructionProto* out);
+
+// Whether HloInstructionProto has a field for an attribute of Instruction::other.
+bool HasAttributeField(std::string_view name, Opcode opcode);
 
 // Frontend attributes sorted by key, as XLA prints them.
 AttributeList SortedFrontendAttributes(const proto::FrontendAttributes& attributes);

@@ -348,12 +348,16 @@ absl::StatusOr<Module> ParseHloProto(std::string_view bytes, std::string_view fi
   // A wrapper's first field holds the module, a module's its name: no name reads as a module that
   // has computations.
   proto::HloProto wrapper;
+  proto::HloSnapshot snapshot;
   HloModuleProto plain;
   const HloModuleProto* proto = nullptr;
   if (wrapper.ParseFromArray(bytes.data(), size) && wrapper.hlo_module().computations_size() > 0) {
     proto = &wrapper.hlo_module();
   } else if (plain.ParseFromArray(bytes.data(), size) && plain.computations_size() > 0) {
     proto = &plain;
+  } else if (snapshot.ParseFromArray(bytes.data(), size) &&
+             snapshot.hlo().hlo_module().computations_size() > 0) {
+    proto = &snapshot.hlo().hlo_module();
   } else {
     return absl::InvalidArgumentError(
         StrCat(prefix,
