@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import os
@@ -252,7 +253,7 @@ class Plan:
     @property
     def device_types(self) -> list[Row]:
         """The devices planned for: type, numbers and memory, a row for each part of the cluster."""
-        return self.as_dict()["cluster"]["parts"]
+        return copy.deepcopy(self._data["cluster"]["parts"])
 
     @property
     def objective_seconds(self) -> float:
@@ -310,7 +311,7 @@ class Plan:
 
         Empty where there is no program, and of pipelines: there each of `stages` has its own.
         """
-        columns = self.as_dict()["memory_timeline"]
+        columns = copy.deepcopy(self._data["memory_timeline"])
         if columns is None:
             return []
         columns.pop("length")
@@ -318,21 +319,21 @@ class Plan:
 
     @property
     def parameters(self) -> list[Row]:
-        return self.as_dict()["parameters"]
+        return copy.deepcopy(self._data["parameters"])
 
     @property
     def outputs(self) -> list[Row]:
-        return self.as_dict()["outputs"]
+        return copy.deepcopy(self._data["outputs"])
 
     @property
     def stages(self) -> list[Row]:
         """The stages of a pipeline, each with its own devices and memory; empty without one."""
-        return self.as_dict()["stages"]
+        return copy.deepcopy(self._data["stages"])
 
     @property
     def collectives(self) -> list[Row]:
         """All communication, by kind and axes."""
-        return self.as_dict()["collectives"]
+        return copy.deepcopy(self._data["collectives"])
 
     def _check_has_program(self) -> None:
         if self.has_program:

@@ -289,6 +289,10 @@ TEST(WhyNotPipelines, PatternsLeaveOtherRanksAlone) {
     EXPECT_EQ(spec_of(asked, name), PlanSpec({{}, {"x"}})) << name;
   }
   EXPECT_EQ(spec_of(asked, "wb").size(), 1u);
+  EXPECT_THAT(
+      answer->partly_applied,
+      testing::ElementsAre("--why-not (w*=[_,x]): applied to 2 of 3 that it matches; left as "
+                           "they were, with fewer dimensions than the sharding: wb f32[16]"));
   for (const char* const fix : {"wb=[_,x]", "*b=[_,x]"}) {
     EXPECT_THAT(std::string(AskWhyNot(plan, {{fix}, "", nullptr}).status().message()),
                 AllOf(HasSubstr("wb f32[16], on stage "), HasSubstr("2"), HasSubstr("dimension")))

@@ -180,6 +180,13 @@ TEST(WhyNot, PatternsLeaveOtherRanksAlone) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   ASSERT_TRUE(answer->plan.has_value()) << answer->reason;
   EXPECT_EQ(answer->plan->program.parameters[0].spec, PlanSpec({{}, {"x"}}));
+  EXPECT_THAT(
+      answer->partly_applied,
+      testing::ElementsAre("--why-not (p*=[_,x]): applied to 1 of 2 that it matches; left as "
+                           "they were, with fewer dimensions than the sharding: p1 f32[8]"));
+  EXPECT_THAT(WhyNotText(planned->plan, {{"p*=[_,x]"}, "", nullptr}, *answer),
+              HasSubstr("applied to 1 of 2 that it matches"));
+  EXPECT_TRUE(Ask(planned->plan, "p0=[_,x]")->partly_applied.empty());
   for (const char* const fix : {"p1=[_,x]", "*1=[_,x]"}) {
     EXPECT_THAT(std::string(Ask(planned->plan, fix).status().message()),
                 HasSubstr("p1 f32[8]: sharding '[_,x]'"));

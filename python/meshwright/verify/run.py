@@ -53,11 +53,12 @@ def run(
     donated = tuple(index for index, row in enumerate(rows) if row["donated"])
     whole = planned_function(program, plan, sharded=False, dry=True)
     single, place = jax.jit(whole), device
-    if b"CustomSPMDPartitioning" in whole_module(program, plan):
+    module = whole_module(program, plan)
+    if b"CustomSPMDPartitioning" in module:
         # What such a call stands for is known to the partitioner only, which one device does without.
         place = NamedSharding(mesh, PartitionSpec())
         single = jax.jit(whole, in_shardings=place, out_shardings=place)
-    inputs, expected = _inputs(plan, program, single, place, seed, examples)
+    inputs, expected = _inputs(plan, module, single, place, seed, examples)
     jitted = jax.jit(
         planned_function(program, plan, dry=True),
         in_shardings=tuple(shardings),
@@ -137,7 +138,7 @@ class Inputs:
 
 def _inputs(
     plan: Plan,
-    program: Program,
+    module: bytes,
     single: Callable[..., Sequence[Any]],
     place: Any,
     seed: int,
@@ -154,7 +155,7 @@ def _inputs(
     carried = {name for name in _replaced_names(plan) if name is not None}
     fresh = fresh_states(rows, given, carried)
     given = [None if new else array for array, new in zip(given, fresh)]
-    ranges = index_ranges(whole_module(program, plan))
+    ranges = index_ranges(module)
     random = random_inputs(rows, seed, ranges=ranges, carried=carried)
     positive = [
         np.abs(array) if row["name"] in carried and row["dtype"][0] in "bf" else array

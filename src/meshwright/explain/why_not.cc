@@ -147,6 +147,9 @@ std::string WhyNotText(const Plan& plan, const WhyNotRequest& request, const Why
     StrAppend(&text, DisplayWidth(line) <= kColumns ? StrCat(line, "\n") : WrapWords(line, 6));
     begin = end;
   }
+  for (const std::string& line : answer.partly_applied) {
+    StrAppend(&text, WrapWords(StrCat("  ", line), 4));
+  }
   if (answer.verdict == WhyNot::Verdict::kChosen || !answer.plan.has_value()) return text;
   if (!answer.kept.empty()) StrAppend(&text, WrapWords(StrCat("  ", answer.kept), 4));
   if (answer.verdict == WhyNot::Verdict::kDoesNotFit && answer.kept.empty()) return text;
@@ -158,6 +161,7 @@ std::string WhyNotJson(const Plan& plan, const WhyNotRequest& request, const Why
                {"verdict", VerdictName(answer.verdict)},
                {"reason", answer.reason},
                {"kept", answer.kept},
+               {"partly_applied", answer.partly_applied},
                {"objective_seconds", plan.objective_seconds}};
   json["forced_objective_seconds"] =
       answer.plan.has_value() ? Json(answer.plan->objective_seconds) : Json();

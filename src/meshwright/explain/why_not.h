@@ -40,8 +40,10 @@ struct WhyNot {
     kUnavailable,  // no strategy of some operator allows it, or another fix contradicts
   };
   Verdict verdict = Verdict::kChosen;
-  std::string reason;         // of the last two
-  std::string kept;           // of pipelines: what was planned anew, and what not
+  std::string reason;  // of the last two
+  std::string kept;    // of pipelines: what was planned anew, and what not
+  // A line for each pattern that is for a part of what it matches.
+  std::vector<std::string> partly_applied;
   std::optional<Plan> plan;   // forced; of kDoesNotFit the one of least memory
   PlanDifference difference;  // from the plan to that
 };

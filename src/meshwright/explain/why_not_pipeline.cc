@@ -25,7 +25,8 @@ namespace {
 
 struct AskedOfStages {
   std::vector<Fix> fixes;
-  bool is_plan = true;  // all of it is what the plan does
+  bool is_plan = true;                      // all of it is what the plan does
+  std::vector<std::string> partly_applied;  // WhyNot::partly_applied
 };
 
 Mesh AxesOf(const std::vector<PlanAxis>& axes) {
@@ -37,12 +38,13 @@ Mesh AxesOf(const std::vector<PlanAxis>& axes) {
 // Whether the fix holds for something, and for something that stages hand on.
 struct Matches {
   bool parameter = false, received = false;
-  absl::Status left;  // why it does not hold for the first that its pattern matches and leaves
+  size_t applied = 0;
+  std::vector<std::string> left;
+  absl::Status why;  // it does not hold for the first of those
 };
 
-absl::StatusOr<Matches> MatchFix(const Fix& fix, const std::string& text, const PlanPart& part,
-                                 bool& is_plan) {
-  Matches matches;
+absl::Status MatchFix(const Fix& fix, const std::string& text, const PlanPart& part, bool& is_plan,
+                      Matches& matches) {
   const Mesh mesh = AxesOf(part.mesh);
   for (size_t p = 0; p < part.parameters.size(); ++p) {
     for (size_t m = 0; m < part.members(); ++m) {
@@ -59,14 +61,16 @@ absl::StatusOr<Matches> MatchFix(const Fix& fix, const std::string& text, const 
           FixedSharding(fix, fix.pattern == name, rank, mesh);
       if (!sharding.ok()) return error(sharding.status());
       if (!sharding->has_value()) {
-        if (matches.left.ok()) matches.left = error(ParseSharding(fix.spec, mesh, rank).status());
+        matches.left.push_back(StrCat(name, " ", TypeText({tensor.dtype, tensor.shape})));
+        matches.why.Update(error(ParseSharding(fix.spec, mesh, rank).status()));
         continue;
       }
+      ++matches.applied;
       (part.received[p] ? matches.received : matches.parameter) = true;
       is_plan = is_plan && ToSpec(**sharding, mesh) == tensor.spec;
     }
   }
-  return matches;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<AskedOfStages> ParseAskedOfStages(const Plan& plan,
@@ -77,10 +81,7 @@ absl::StatusOr<AskedOfStages> ParseAskedOfStages(const Plan& plan,
     MW_ASSIGN_OR_RETURN(Fix fix, ParseFix(text, "--why-not"));
     Matches all;
     for (const PlanPart& part : parts) {
-      MW_ASSIGN_OR_RETURN(const Matches found, MatchFix(fix, text, part, asked.is_plan));
-      all.parameter = all.parameter || found.parameter;
-      all.received = all.received || found.received;
-      all.left.Update(found.left);
+      MW_RETURN_IF_ERROR(MatchFix(fix, text, part, asked.is_plan, all));
     }
     if (all.received) {
       return absl::InvalidArgumentError(
@@ -90,7 +91,7 @@ absl::StatusOr<AskedOfStages> ParseAskedOfStages(const Plan& plan,
                  "another cut"));
     }
     if (!all.parameter) {
-      MW_RETURN_IF_ERROR(all.left);
+      MW_RETURN_IF_ERROR(all.why);
       std::vector<std::string> names;
       for (const PlanPart& part : parts) {
         for (size_t m = 0; m < part.members(); ++m) {
@@ -104,6 +105,9 @@ absl::StatusOr<AskedOfStages> ParseAskedOfStages(const Plan& plan,
                  names.empty() ? "" : StrCat("; the nearest is ", NearestName(fix.pattern, names)),
                  "; of pipelines --why-not takes parameters"));
     }
+    if (!all.left.empty()) {
+      asked.partly_applied.push_back(PartlyAppliedText(fix, all.applied, all.left));
+    }
     asked.fixes.push_back(std::move(fix));
   }
   return asked;
@@ -116,6 +120,7 @@ absl::StatusOr<WhyNot> AskOfPipeline(const Plan& plan, const WhyNotRequest& requ
   MW_ASSIGN_OR_RETURN(const AskedOfStages asked, ParseAskedOfStages(plan, request.fixes));
   MW_ASSIGN_OR_RETURN(const std::string contents, ReadPlannedProgram(plan, request));
   WhyNot answer;
+  answer.partly_applied = asked.partly_applied;
   if (asked.is_plan) return answer;
   forced.contents = contents;
   absl::StatusOr<ReplannedPipeline> replanned = ReplanPipeline(plan, forced, asked.fixes);

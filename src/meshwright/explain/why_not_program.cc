@@ -22,25 +22,31 @@ namespace {
 
 // A sharding that cannot be had is an answer; one that cannot be read, or of nothing, is an error.
 absl::StatusOr<std::vector<Fix>> ParseAsked(const Plan& plan, const Mesh& mesh,
-                                            const std::vector<std::string>& texts) {
+                                            const std::vector<std::string>& texts,
+                                            std::vector<std::string>& partly_applied) {
   std::vector<Fix> fixes;
   for (const std::string& text : texts) {
     MW_ASSIGN_OR_RETURN(Fix fix, ParseFix(text, "--why-not"));
     MW_ASSIGN_OR_RETURN(const std::vector<TensorFacts> tensors, FindTensors(plan, fix.pattern));
-    bool holds = false;
-    absl::Status left;  // why it does not hold for the first that its pattern leaves alone
+    size_t applied = 0;
+    std::vector<std::string> left;
+    absl::Status why;  // it does not hold for the first of those
     for (const TensorFacts& tensor : tensors) {
       const auto rank = static_cast<int64_t>(tensor.type.shape.size());
       const absl::StatusOr<std::optional<Sharding>> sharding =
           FixedSharding(fix, fix.pattern == tensor.name, rank, mesh);
-      holds = holds || (sharding.ok() && sharding->has_value());
-      if (sharding.ok() && (sharding->has_value() || !left.ok())) continue;
-      left = absl::InvalidArgumentError(
-          StrCat("--why-not (", text, "): ", tensor.name, " ", TypeText(tensor.type), ": ",
-                 ParseSharding(fix.spec, mesh, rank).status().message()));
-      if (!sharding.ok()) return left;
+      if (sharding.ok() && sharding->has_value()) {
+        ++applied;
+        continue;
+      }
+      left.push_back(StrCat(tensor.name, " ", TypeText(tensor.type)));
+      why.Update(absl::InvalidArgumentError(
+          StrCat("--why-not (", text, "): ", left.back(), ": ",
+                 ParseSharding(fix.spec, mesh, rank).status().message())));
+      if (!sharding.ok()) return why;
     }
-    if (!holds) MW_RETURN_IF_ERROR(left);
+    if (applied == 0) MW_RETURN_IF_ERROR(why);
+    if (!left.empty()) partly_applied.push_back(PartlyAppliedText(fix, applied, left));
     fixes.push_back(std::move(fix));
   }
   return fixes;
@@ -61,13 +67,14 @@ absl::StatusOr<WhyNot> AskOfProgram(const Plan& plan, const WhyNotRequest& reque
   MW_ASSIGN_OR_RETURN(ProgramRequest forced, PlannedRequest(plan));
   MW_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(forced.cluster));
   MW_ASSIGN_OR_RETURN(const Mesh mesh, ParseMesh(forced.mesh, cluster));
-  MW_ASSIGN_OR_RETURN(const std::vector<Fix> asked, ParseAsked(plan, mesh, request.fixes));
+  WhyNot answer;
+  MW_ASSIGN_OR_RETURN(const std::vector<Fix> asked,
+                      ParseAsked(plan, mesh, request.fixes, answer.partly_applied));
   MW_ASSIGN_OR_RETURN(const std::string contents, ReadPlannedProgram(plan, request));
   forced.contents = contents;
   forced.fixes.insert(forced.fixes.end(), asked.begin(), asked.end());
   forced.progress = request.progress;
 
-  WhyNot answer;
   absl::StatusOr<PlannedProgram> planned = PlanProgram(forced);
   if (absl::IsInvalidArgument(planned.status())) {
     answer.verdict = WhyNot::Verdict::kUnavailable;

@@ -57,20 +57,6 @@ absl::Status FixError(const Fix& fix, std::string_view what) {
 // Entries that no sharding has more of.
 constexpr int64_t kAnyRank = 1000;
 
-// What a fix whose pattern matches several did not apply to.
-std::string LeftByPattern(const Fix& fix, size_t applied, const std::vector<const Target*>& left) {
-  const size_t named = std::min(left.size(), kShownNames);
-  const std::string names =
-      absl::StrJoin(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(named), ", ",
-                    [](std::string* out, const Target* target) {
-                      StrAppend(out, target->name, " ", target->shape->ToString(false));
-                    });
-  return StrCat(fix.origin.empty() ? "fix" : fix.origin, " (", fix.pattern, "=", fix.spec,
-                "): applied to ", applied, " of ", applied + left.size(),
-                " that it matches; left as they were, with fewer dimensions than the sharding: ",
-                names, left.size() > named ? StrCat(" and ", left.size() - named, " more") : "");
-}
-
 // `partly` gets a line if the fix holds for a part of what it matches. What a name means alone can
 // take the sharding or is refused; a pattern is for those that have the dimensions.
 absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& targets,
@@ -115,7 +101,14 @@ absl::Status ApplyFix(const Fix& fix, const Mesh& mesh, std::vector<Target>& tar
   if (applied == 0 && !left.empty()) {
     return error_of(*left[0], ParseSharding(fix.spec, mesh, left[0]->shape->rank()).status());
   }
-  if (!left.empty()) partly->push_back(LeftByPattern(fix, applied, left));
+  if (!left.empty()) {
+    std::vector<std::string> names;
+    names.reserve(left.size());
+    for (const Target* target : left) {
+      names.push_back(StrCat(target->name, " ", target->shape->ToString(false)));
+    }
+    partly->push_back(PartlyAppliedText(fix, applied, names));
+  }
   if (applied > 0) return absl::OkStatus();
   if (matched_free != nullptr) {
     return FixError(fix, StrCat(matched_free->name, " ", matched_free->shape->ToString(false),
@@ -139,6 +132,17 @@ absl::StatusOr<std::optional<Sharding>> FixedSharding(const Fix& fix, bool named
   if (sharding.ok()) return std::optional<Sharding>(*std::move(sharding));
   if (named || !ParseSharding(fix.spec, mesh, kAnyRank).ok()) return sharding.status();
   return std::nullopt;
+}
+
+std::string PartlyAppliedText(const Fix& fix, size_t applied,
+                              const std::vector<std::string>& left) {
+  const size_t named = std::min(left.size(), kShownNames);
+  const auto end = left.begin() + static_cast<std::ptrdiff_t>(named);
+  return StrCat(fix.origin.empty() ? "fix" : fix.origin, " (", fix.pattern, "=", fix.spec,
+                "): applied to ", applied, " of ", applied + left.size(),
+                " that it matches; left as they were, with fewer dimensions than the sharding: ",
+                absl::StrJoin(left.begin(), end, ", "),
+                left.size() > named ? StrCat(" and ", left.size() - named, " more") : "");
 }
 
 absl::Status CheckPossible(const Shape& shape, const Sharding& sharding, bool inside,

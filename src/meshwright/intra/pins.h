@@ -37,6 +37,10 @@ struct Pins {
 absl::StatusOr<std::optional<Sharding>> FixedSharding(const Fix& fix, bool named, int64_t rank,
                                                       const Mesh& mesh);
 
+// The line about a pattern that `applied` to some of what it matches and not to `left`, of names
+// and types.
+std::string PartlyAppliedText(const Fix& fix, size_t applied, const std::vector<std::string>& left);
+
 // The reason why an array of `shape` cannot be asked to have `sharding`, or OK. `inside`: it
 // neither comes from outside of the program nor leaves it. JAX gives and takes arrays in shards of
 // one size; inside, XLA pads those of dimensions that do not divide.
