@@ -158,6 +158,24 @@ TEST(AnalyzeFusion, RecomputesFromWhatAKernelReadsAnyway) {
   EXPECT_FALSE(f.Kernel("mask"));
 }
 
+// lgamma is one operator in StableHLO and a hundred in HLO: how long a chain is changes nothing.
+TEST(AnalyzeFusion, RecomputesFromWhatAKernelReadsAnywayHoweverLongItTakes) {
+  for (const int steps : {1, 3, 4, 5, 20}) {
+    std::string chain = "v0 = f32[1000] multiply(a, b)\n";
+    for (int i = 1; i <= steps; ++i) {
+      absl::StrAppend(&chain, "v", i, " = f32[1000] tanh(v", i - 1, ")\n");
+    }
+    const Fused f(absl::StrCat("a = f32[1000] parameter(0)\n b = f32[1000] parameter(1)\n", chain,
+                               "p = pred[1000] compare(v", steps, R"(, a), direction=LT
+      s = f32[1000] select(p, a, b)
+      t = f32[1000] select(p, b, a)
+      ROOT out = (f32[1000], f32[1000]) tuple(s, t)
+    )"));
+    EXPECT_FALSE(f.Stored("p")) << steps;
+    EXPECT_EQ(f.TotalBytes(), 2 * 12000) << steps;
+  }
+}
+
 TEST(AnalyzeFusion, BitsOfOneWidthAreElementwise) {
   const Fused f(R"(
     a = f32[1000] parameter(0)

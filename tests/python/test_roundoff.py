@@ -33,6 +33,19 @@ def test_neighbours_of_what_has_none():
     assert moved.dtype == np.complex64 and moved.real != 1.5 and moved.imag != -0.25
 
 
+def test_wider_types_move_in_the_last_place_of_a_narrower_one():
+    array = np.asarray([1.5, -3.25, 100.0, 0.0, np.inf]).astype(np.float32)
+    moved = neighbour(array, np.random.default_rng(0), digits=jnp.finfo(jnp.bfloat16).nmant)
+    distance = np.abs(moved[:3] - array[:3]) / np.abs(array[:3])
+    assert (distance > 2**-9).all() and (distance <= 2**-7).all()
+    assert moved[3] == 0 and np.isinf(moved[4])
+    # What is computed in bfloat16 is open that far, wherever its inputs come from.
+    run = lambda inputs: [inputs[0].astype(jnp.bfloat16).astype(np.float32)]
+    x = np.linspace(1, 2, 64, dtype=np.float32)
+    assert roundoff(run, [x], run([x]), [None], "bf16")[0] > 2**-9
+    assert roundoff(lambda inputs: inputs, [x], [x], [None], "f32")[0] < 1e-6
+
+
 def test_what_cancels_is_open_and_what_does_not_is_known():
     x = np.random.default_rng(1).standard_normal((4, 16)).astype(np.float32)
     step = jax.jit(lambda x: (jax.grad(lambda v: jax.nn.softmax(v).sum())(x), jnp.tanh(x)))

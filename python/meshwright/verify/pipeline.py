@@ -193,9 +193,8 @@ def _numerics(
         ]
         worst = [max(pair) for pair in zip(worst, found)]
         if not checks.is_near(found, narrowest):
-            moved = roundoff(
-                lambda arrays: _on_one_device(single, arrays, device), at, expected, numbers
-            )
+            run = lambda arrays: _on_one_device(single, arrays, device)
+            moved = roundoff(run, at, expected, numbers, narrowest)
             noise = [max(pair) for pair in zip(noise or moved, moved)]
         finite = min(finite, checks.finite_share(expected))
         undefined += [

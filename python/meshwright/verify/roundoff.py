@@ -4,7 +4,8 @@ Two ways of computing one program differ by rounding, which most results hardly 
 which everything cancels (the gradient of a sum that is constant) is nothing but rounding, and no
 tolerance relative to the result itself holds there. So the program is run on inputs that are moved by
 one unit in the last place, each up or down at random: what that changes of a result, the
-program leaves open at the precision of its inputs. (Parker, Pierce and Eggert, "Monte Carlo
+program leaves open at the precision of its inputs, or of the narrowest type that it computes in, which
+rounds wider inputs on their way. (Parker, Pierce and Eggert, "Monte Carlo
 arithmetic: how to gamble with floating point and win", Computing in Science and Engineering 2 (4), 2000;
 here on inputs only.)
 """
@@ -17,10 +18,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from meshwright._lowering import numpy_dtype
 from meshwright.verify import checks
 
 # One draw may leave a small result by chance where it was.
 DRAWS = 3
+
+MOST_DIGITS = 52  # of f64
 
 
 def roundoff(
@@ -28,6 +32,7 @@ def roundoff(
     inputs: Sequence[np.ndarray],
     expected: Sequence[np.ndarray],
     replaced: Sequence[int | None],
+    narrowest: str = "f64",
 ) -> list[float]:
     """The largest error of each result, as `checks.output_error` has it, in a few draws.
 
@@ -35,11 +40,13 @@ def roundoff(
       run: the whole program on one device.
       expected: its results on `inputs`.
       replaced: for each result the number of the input that it replaces in the next step.
+      narrowest: the type in whose last place inputs of wider ones are moved.
     """
     generator = np.random.default_rng(0)
+    digits = int(jnp.finfo(numpy_dtype(narrowest)).nmant)
     worst = [0.0] * len(expected)
     for _ in range(DRAWS):
-        moved = [neighbour(array, generator) for array in inputs]
+        moved = [neighbour(array, generator, digits) for array in inputs]
         for number, got in enumerate(run(moved)):
             base = replaced[number]
             error = (
@@ -55,18 +62,24 @@ def roundoff(
     return worst
 
 
-def neighbour(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Each floating-point number moved to one beside it, away from zero or towards it; zeros stay."""
+def neighbour(
+    array: np.ndarray, generator: np.random.Generator, digits: int = MOST_DIGITS
+) -> np.ndarray:
+    """Each floating-point number moved to one beside it, away from zero or towards it; zeros stay.
+
+    In a type of more binary digits behind the point than `digits`, by one unit of the last of these.
+    """
     dtype = array.dtype
     if np.issubdtype(dtype, np.complexfloating):
-        real, imaginary = (neighbour(part, generator) for part in (array.real, array.imag))
+        real, imaginary = (neighbour(part, generator, digits) for part in (array.real, array.imag))
         return (real + 1j * imaginary).astype(dtype)
     if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
         return array
     bits = np.asarray(array, order="C").view(f"u{dtype.itemsize}")  # a scalar stays one
     step = generator.integers(0, 2, array.shape, np.int8).astype(bits.dtype)
     # The next larger magnitude has the next larger bits; of zero and of the smallest it has not.
-    moved = np.where(step == 1, bits + bits.dtype.type(1), bits - bits.dtype.type(1)).view(dtype)
+    unit = bits.dtype.type(1 << max(int(jnp.finfo(dtype).nmant) - digits, 0))
+    moved = np.where(step == 1, bits + unit, bits - unit).view(dtype)
     with np.errstate(invalid="ignore"):  # what is no number is compared, too
         steady = (np.abs(array) <= jnp.finfo(dtype).tiny) | ~np.isfinite(moved)
     return np.where(steady, array, moved)

@@ -216,7 +216,7 @@ def _numerics(
     narrowest = narrowest_type(program)
     noise: list[float] = []
     if not checks.is_near(errors, narrowest):
-        noise = roundoff(whole, inputs.arrays, expected, _replaced_numbers(plan))
+        noise = roundoff(whole, inputs.arrays, expected, _replaced_numbers(plan), narrowest)
     return checks.check_numerics(
         names,
         errors,

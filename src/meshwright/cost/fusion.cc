@@ -61,6 +61,7 @@ constexpr size_t kMaxKernels = 8;
 constexpr size_t kMaxKernelsOfCheap = 64;
 // How far back a value is looked for in what a kernel reads.
 constexpr int kMostSteps = 4;
+constexpr size_t kMostSources = 4;
 
 // Operators that a kernel has time to compute for each element while memory is read and written:
 // four bytes take as long as 60 flops.
@@ -159,6 +160,7 @@ class FusionAnalysis {
     info_.kernel.assign(graph.ops.size(), false);
     info_.traffic.resize(graph.ops.size());
     cheapest_.assign(values, 0);
+    sources_.resize(values);
     operators_.assign(values, 0);
     share_.assign(values, 0);
     forced_.assign(values, false);
@@ -223,12 +225,34 @@ class FusionAnalysis {
       const bool free =
           role == Role::kSource || (computed && std::all_of(op.operands.begin(), op.operands.end(),
                                                             [&](ValueId v) { return IsFree(v); }));
+      if (!free) MarkSources(op, role);
       for (ValueId result : op.results) {
         info_.free[result.index()] = free;
         operators_[result.index()] = computed ? OperatorsToCompute(op, role) : 0;
         cheapest_[result.index()] = free       ? 0
                                     : computed ? std::min(Bytes(result), InputBytes(op))
                                                : Bytes(result);
+      }
+    }
+  }
+
+  // Forward: what a value is computed from element by element.
+  void MarkSources(const Op& op, Role role) {
+    if (role != Role::kFusible) {
+      for (ValueId result : op.results) sources_[result.index()] = {result};
+      return;
+    }
+    auto& sources = sources_[op.result().index()];
+    for (const ValueId operand : op.operands) {
+      if (IsFree(operand)) continue;
+      const auto& from = sources_[operand.index()];
+      for (const ValueId source : from) {
+        if (std::find(sources.begin(), sources.end(), source) == sources.end())
+          sources.push_back(source);
+      }
+      if (from.empty() || sources.size() > kMostSources) {
+        sources.clear();
+        return;
       }
     }
   }
@@ -357,9 +381,17 @@ class FusionAnalysis {
     return sum;
   }
 
-  // Whether a kernel takes in a value, or all that it is computed from in so many steps.
+  // Whether a kernel takes in a value, or all that it is computed from: in so many steps, or
+  // however long the way from few sources (lgamma is a hundred operators in HLO and one in
+  // StableHLO).
   bool IsIn(OpId kernel, ValueId v, int steps) const {
     if (IsFree(v) || taken_in_.contains(Key(kernel, v))) return true;
+    const auto& sources = sources_[v.index()];
+    if (!sources.empty() && std::all_of(sources.begin(), sources.end(), [&](ValueId source) {
+          return taken_in_.contains(Key(kernel, source));
+        })) {
+      return true;
+    }
     if (steps == 0 || RoleOfProducer(v) != Role::kFusible) return false;
     const std::vector<ValueId>& from = graph_[graph_[v].producer].operands;
     return std::all_of(from.begin(), from.end(),
@@ -593,7 +625,9 @@ class FusionAnalysis {
   FusionInfo info_;
   LayoutCopies layout_copies_;
   std::vector<Role> roles_;
-  std::vector<double> cheapest_;   // per value: fewest bytes it can be computed from
+  std::vector<double> cheapest_;  // per value: fewest bytes it can be computed from
+  // Per value: what it is computed from element by element, if that is not too much; else empty.
+  std::vector<absl::InlinedVector<ValueId, kMostSources + 1>> sources_;
   std::vector<double> operators_;  // per value: that an element takes, none of them stored
   std::vector<double>
       share_;  // per fused value: largest share of it that one of its kernels computes
