@@ -235,6 +235,10 @@ def test_what_the_program_widens_itself_counts_in_full():
     assert {check.outcome for check in found} == {PASSED}
     found = causes.match([move("all-gather", BIG)], [halved])
     assert [c.bytes for _, c in found.matched] == [BIG]
+    # Another move of as many bytes is that one, whatever stands first.
+    plain = move("all-gather", BIG)
+    found = causes.match([move("all-gather", BIG), move("all-gather", 2 * BIG)], [halved, plain])
+    assert [(c.bytes, c.undone) for _, c in found.matched] == [(BIG, ()), (2 * BIG, ())]
 
 
 def test_causes_that_need_another_collective():
@@ -305,11 +309,12 @@ def test_pieces_of_what_a_plan_gathers():
         {"name": "a", "operands": [0], "spec": [[], ["y"]], "operand_specs": [[[], ["y"]]]},
         {"name": "b", "operands": [0], "spec": [[], []], "operand_specs": [[[], []]]},
         {"name": "c", "operands": [0], "spec": [[], ["y"]]},
+        {"name": "while.1/carry{0}", "operands": [0, 0], "spec": [[], ["y"]]},
     ]
-    for row, value in zip(rows[1:], ("mul", "mul", "c")):
+    for row, value in zip(rows[1:], ("mul", "mul", "c", "mul")):
         row["collective"] = [{**gather, "value": value}]
     found = collectives.planned(rows, MESH)
-    assert [one.piece_bytes for one in found] == [1024, 0, 1024]
+    assert [one.piece_bytes for one in found] == [1024, 0, 1024, 1024]
 
 
 def test_checks_of_collectives():

@@ -51,8 +51,10 @@ def match(planned: Sequence[Move], compiled: Sequence[Move]) -> Matching:
     left.sort(key=lambda move: move.piece_bytes > 0)
     right = list(compiled)
     found = Matching([], [])
-    for same in (_same_operator, _any_operator):
-        found.matched += _pair(left, right, _equal, same)
+    # Bytes that were moved are surer than those of what a value was made from.
+    for holds in (_equal_as_moved, _equal):
+        for same in (_same_operator, _any_operator):
+            found.matched += _pair(left, right, holds, same)
     for same in (_same_operator, _any_operator):
         pairs = _pair(left, right, _widened_by_the_program, same)
         found.matched += [(p, c.as_moved()) for p, c in pairs]
@@ -115,6 +117,10 @@ def _same_groups(p: Move, c: Move) -> bool:
 
 def _equal(p: Move, c: Move) -> bool:
     return _same_groups(p, c) and p.times == c.times and _near(p.bytes, c.bytes)
+
+
+def _equal_as_moved(p: Move, c: Move) -> bool:
+    return not c.is_widened and _equal(p, c)
 
 
 def _widened_by_the_program(p: Move, c: Move) -> bool:

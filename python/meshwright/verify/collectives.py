@@ -87,8 +87,10 @@ def _is_cut(
 ) -> bool:
     """Whether `axes` cut `value` where `row`, which moves it, wants it: along another dimension."""
     targets = [row["spec"]] if value == row["name"] else []
-    needed = row.get("operand_specs") or []
-    for operand, spec in zip(row.get("operands", []), needed):
+    operands = row.get("operands", [])
+    # What only hands a value on, as a loop's parameter, needs it as it is kept itself.
+    needed = row.get("operand_specs") or [row["spec"]] * len(operands)
+    for operand, spec in zip(operands, needed):
         if instructions[operand]["name"] == value:
             targets.append(spec)
     return bool(targets) and all(
