@@ -1,7 +1,7 @@
 """Small programs that once went wrong: each has the outcome that is right.
 
 They are in tests/data/cases. Where `../shared/cases` lies beside the checkout, its programs (the same
-under other names, and any that were added since) and its JAX scripts are run too.
+under other names, and any that were added since), JAX scripts and commands are run too.
 """
 
 import json
@@ -229,3 +229,134 @@ def test_script(name, tmp_path):
 @pytest.mark.skipif(not (SHARED / "jax").exists(), reason="no ../shared/cases beside the checkout")
 def test_every_script_has_an_outcome():
     assert {path.name for path in (SHARED / "jax").glob("*.py")} == set(SCRIPTS)
+
+
+# ---- Commands over models and mixed clusters ----
+
+
+def seconds(text, after=r"^step +"):
+    """All times behind `after`, in seconds."""
+    units = {"s": 1, "ms": 1e-3, "us": 1e-6}
+    return [
+        float(value) * units[unit]
+        for value, unit in re.findall(rf"{after}([\d.]+) (s|ms|us)\b", text, re.MULTILINE)
+    ]
+
+
+def is_what_was_validated(text):
+    (planned,) = seconds(text)
+    row = text.splitlines()[-1].split(",")
+    assert float(row[15]) == pytest.approx(planned, rel=5e-3)
+    assert abs(float(row[15]) / float(row[14]) - 1) < 0.1
+
+
+def tensor_parallelism_stays_inside_nodes(text):
+    best, *_ = text.split("model ")[1:]
+    assert "tp_in=" not in best
+    inside, across = seconds(text, "tensor communication +")
+    assert across > 4 * inside
+
+
+def long_contexts_are_as_measured(text):
+    assert seconds(text) == pytest.approx([16.7, 47.2, 159], rel=0.05)
+
+
+def conflicts_are_named(text):
+    assert len(re.findall("zero=1 does not go with dp=1", text)) == 2
+
+
+def configurations_are_read(text):
+    found = re.findall(r"\((\w+)\)$", text, re.MULTILINE)
+    assert found == ["olmo2", "granite", "glm4", "starcoder2", "qwen2_5_vl_text", "mamba2", "t5"]
+    assert "decoder" not in text[text.index("(t5)") :]  # the encoder alone
+
+
+def own_names_keep_what_was_fitted(text):
+    steps = seconds(text, r"step +")
+    assert len(steps) == 8 and steps[::2] == steps[1::2]
+
+
+def slow_links_are_waited_for(text):
+    for side in ("plain", "group"):
+        steps = seconds(text, f"{side} step +")
+        assert len(steps) == 5 and steps == sorted(steps) and steps[-1] > 2 * steps[0]
+
+
+def uneven_stages_wait_for_sends(text):
+    rows = re.findall(r"step ([\d.]+) s; .* full duplex\) ([\d.]+) s", text)
+    assert len(rows) == 5
+    for step, duplex in rows:
+        assert float(duplex) <= float(step) < 1.02 * float(duplex)
+
+
+def faults_over_groups_are_said(text):
+    cases = re.split(r"^\d\. ", text, flags=re.MULTILINE)[1:]
+    uneven_stages_wait_for_sends(cases[0])
+    assert len(re.findall("is not planned over groups of nodes", cases[1])) == 14
+    assert int(cases[3].split()[-1]) > 0  # a warning
+    assert "were measured with micro-batches of at most 1; with 32" in cases[4]
+    for reason in (
+        "a stage lies on nodes of one group",
+        "the nodes hold at most 1 stage",
+        "--top does not go with --profile",
+    ):
+        assert reason in cases[5]
+    assert "intra_node bandwidth" in cases[6] and "inter_node latency" in cases[6]
+    assert len(seconds(cases[7], r"step ")) == 3
+
+
+# What each script prints is judged by a function.
+COMMANDS = {
+    "models/1_plan_is_not_what_was_validated.sh": is_what_was_validated,
+    "models/2_tp_across_nodes.sh": tensor_parallelism_stays_inside_nodes,
+    "models/3_long_context.sh": long_contexts_are_as_measured,
+    "models/4_fix_message.sh": conflicts_are_named,
+    "models/5_configs.sh": configurations_are_read,
+    "mixed/base.sh": own_names_keep_what_was_fitted,
+    "mixed/faults.sh": faults_over_groups_are_said,
+    "mixed/plain_sends.sh": slow_links_are_waited_for,
+    "mixed/uneven.py": uneven_stages_wait_for_sends,
+}
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no ../shared/cases beside the checkout")
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_command(name, tmp_path):
+    path = SHARED / name
+    done = subprocess.run(
+        [sys.executable if path.suffix == ".py" else "bash", path, BINARY],
+        cwd=tmp_path,
+        env={**os.environ, "MW": str(BINARY), "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    COMMANDS[name](done.stdout + done.stderr)
+
+
+# A cluster told as one group of nodes costs what it costs plainly, its embeddings tied or not.
+@pytest.mark.skipif(not SHARED.exists(), reason="no ../shared/cases beside the checkout")
+@pytest.mark.parametrize("model", ["gpt2-345m", "untied"])
+@pytest.mark.parametrize(
+    "stages, layers", [("pp=4,dp=4", "6-6-6-6"), ("pp=16,dp=1", "-".join(["2"] * 8 + ["1"] * 8))]
+)
+def test_one_group_costs_what_the_cluster_costs(model, stages, layers, tmp_path):
+    steps = []
+    for cluster, more in (("plain", ",ends=off,schedule=1f1b,place=order"), ("group", "")):
+        fixes = f"tp=1,{stages},mbs=1,zero=0,recompute=none,sp=off{more},layers={layers}"
+        plan = tmp_path / "plan.json"
+        words = [BINARY, "plan", SHARED / "mixed" / f"{model}.yaml"]
+        words += ["--cluster", SHARED / "mixed" / f"{cluster}.yaml", "--global-batch", "32"]
+        words += ["--seq", "1024", "--dtype", "fp16", "--fix", fixes, "-o", plan]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        steps.append(json.loads(plan.read_text())["step_seconds"])
+    assert steps[0] == pytest.approx(steps[1], rel=1e-9)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no ../shared/cases beside the checkout")
+def test_every_command_has_an_outcome():
+    files = {path for kind in ("models", "mixed") for path in (SHARED / kind).iterdir()}
+    scripts = {str(path.relative_to(SHARED)) for path in files if path.suffix in (".sh", ".py")}
+    assert scripts == set(COMMANDS)
