@@ -18,6 +18,7 @@ NEUTRAL = [
         re.compile(r"\b(?:pred|token|[suf]\d+|bf16|c\d+|f8e\w+|f4e\w+)\[[^\]]*\](?:\{[^}]*\})?"),
         "TYPE",
     ),
+    (re.compile(r"\bsharding=\{.*\}(?=: )"), "sharding={...}"),
     (re.compile(r"\b(of type|not for) [a-z]+\d+\b"), r"\1 TYPE"),
     *3 * [(re.compile(r"\((?:TYPE(?:, )?)+\)(?! is)"), "TYPE")],  # tuples, nested
     (re.compile(r"[%@][\w.$-]+(?:#\d+)?"), "NAME"),

@@ -5,9 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <string_view>
+#include <tuple>
 
+#include "meshwright/base/strings.h"
 #include "meshwright/plan/make/plan_program.h"
 
 namespace meshwright {
@@ -79,6 +82,19 @@ TEST(AwkwardPrograms, AliasesOfOtherShapesAreTwoBuffers) {
 }
 
 // The shapes of a partitioned program are those of shards.
+// XLA's conversion of StableHLO leaves such operators out; HLO text may have them.
+TEST(AwkwardPrograms, ConvolutionsMayHaveNoElements) {
+  for (const auto& [batch, in, out] : {std::tuple(0, 4, 8), {32, 0, 8}, {32, 4, 0}, {0, 0, 0}}) {
+    const std::string text = StrCat(
+        "HloModule m\nENTRY e {\n  x = f32[", batch, ",", in, ",28,28] parameter(0)\n  k = f32[",
+        in, ",", out, ",5,5] parameter(1)\n  ROOT c = f32[", batch, ",", out,
+        ",24,24] convolution(x, k), window={size=5x5}, dim_labels=bf01_io01->bf01\n}\n");
+    const absl::StatusOr<PlannedProgram> planned = PlanProgram(TextRequest(text));
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_TRUE(std::isfinite(planned->plan.step_seconds));
+  }
+}
+
 TEST(AwkwardPrograms, PartitionedProgramsAreRefused) {
   const absl::StatusOr<PlannedProgram> planned =
       PlanProgram(CaseRequest("reduce_scatter_start.hlo"));

@@ -131,10 +131,13 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
   }
   if (work->opcode == Opcode::kConvolution) {
     // One product of all windows: n are features, m places, k what a result is the sum of.
+    // Of results without elements nothing is computed.
+    const bool empty = results == 0;
     work->n = features;
-    work->m = std::max<int64_t>(1, results / (features * work->batch));
-    work->k =
-        std::max<int64_t>(1, static_cast<int64_t>(work->flops / 2 / static_cast<double>(results)));
+    work->m = empty ? 1 : std::max<int64_t>(1, results / (features * work->batch));
+    work->k = empty ? 1
+                    : std::max<int64_t>(
+                          1, static_cast<int64_t>(work->flops / 2 / static_cast<double>(results)));
   }
   // What the joint factor cuts, queries and their heads, are rows.
   for (FactorIndex f = 0; f < static_cast<FactorIndex>(rule.factors.size()); ++f) {

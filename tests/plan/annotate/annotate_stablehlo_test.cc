@@ -406,6 +406,30 @@ TEST(AnnotateStablehlo, MovesGoStepByStep) {
 )"));
 }
 
+// XLA's conversion has the second reshape read what the first one reads, which others read too.
+TEST(AnnotateStablehlo, ReshapesOfReshapesAreMadeOfWhatTheFirstReads) {
+  const std::string text =
+      Annotate(R"(func.func @main(%x: tensor<12x24xf32>) -> (tensor<12x24xf32>, tensor<6x48xf32>) {
+  %0 = stablehlo.negate %x : tensor<12x24xf32>
+  %1 = stablehlo.reshape %0 : (tensor<12x24xf32>) -> tensor<288xf32>
+  %2 = stablehlo.reshape %1 : (tensor<288xf32>) -> tensor<288x1xf32>
+  %3 = stablehlo.reshape %2 : (tensor<288x1xf32>) -> tensor<6x48xf32>
+  %4 = stablehlo.exponential %3 : tensor<6x48xf32>
+  %5 = stablehlo.tanh %1 : tensor<288xf32>
+  %6 = stablehlo.reshape %5 : (tensor<288xf32>) -> tensor<12x24xf32>
+  return %6, %4 : tensor<12x24xf32>, tensor<6x48xf32>
+}
+)",
+               {{"reshape.1", "[x]"}, {"tanh.1", "[x]"}});
+  // The first one, sharded as its other user wants it, is not what the last one reads.
+  EXPECT_THAT(text, HasSubstr("%1 = sdy.sharding_constraint %planned_1 <@mesh, [{\"x\"}]>"));
+  EXPECT_THAT(text,
+              HasSubstr("  %reshaped_3 = stablehlo.reshape %0 : (tensor<12x24xf32>) -> "
+                        "tensor<288x1xf32>\n  %planned_3 = stablehlo.reshape %reshaped_3 : "));
+  EXPECT_THAT(text, HasSubstr("%2 = stablehlo.reshape %1 :"));
+  EXPECT_THAT(text, HasSubstr("%planned_6 = stablehlo.reshape %5 :"));
+}
+
 TEST(AnnotateStablehlo, WhatWasThereIsReplaced) {
   const std::string text = Annotate(R"(module {
   sdy.mesh @mesh = <["data"=8]>

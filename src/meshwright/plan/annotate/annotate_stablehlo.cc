@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -133,10 +134,12 @@ class Annotator {
       const StablehloSource::Operation& operation = source_.operations[i];
       if (operation.is_constraint || !operation.anchor.shardings.empty()) {
         Replace(operation, texts.results[i]);
+        Define(i);
         continue;
       }
-      ConstrainOperands(operation, texts.operands[i], part_names);
+      if (!Reshape(i, texts)) ConstrainOperands(operation, texts.operands[i], part_names);
       Constrain(operation, texts.results[i], texts.marks[i]);
+      Define(i);
     }
     for (const StablehloSource::BranchEnd& end : source_.branch_ends) {
       ConstrainBranch(end, texts.joins[static_cast<size_t>(end.conditional)], part_names);
@@ -161,6 +164,64 @@ class Annotator {
                                                       : StrCat("#sdy.sharding_per_value<[",
                                                                absl::StrJoin(kept, ", "), "]>");
     SetSharding(text_, operation.anchor, value, edits_);
+  }
+
+  void Define(size_t number) {
+    for (const MlirDefinition& definition : source_.operations[number].definitions) {
+      defined_[DefinedName(definition)] = number;
+    }
+  }
+
+  // The operation before that makes what stands at `use`, if it is its only result.
+  std::optional<size_t> Maker(const std::pair<size_t, size_t>& use) const {
+    const auto found = defined_.find(text_.substr(use.first, use.second - use.first));
+    if (found == defined_.end()) return std::nullopt;
+    if (source_.operations[found->second].types.size() != 1) return std::nullopt;
+    return found->second;
+  }
+
+  // XLA's conversion makes one reshape of two, of what the first one reads. Where others read the
+  // first one too, the plan may shard it in a way that does not suit the second: that gets a first
+  // one of its own. False: operation `number` is no such second one.
+  bool Reshape(size_t number, const PlannedTexts::Texts& texts) {
+    const StablehloSource::Operation& operation = source_.operations[number];
+    const ValueId made = texts.values[number];
+    if (!made.valid() || operation.operands.size() != 1) return false;
+    const auto reshaped = [&](ValueId value) {
+      const Op& op = graph_[graph_[value].producer];
+      const bool is_reshape = op.instruction->opcode == Opcode::kReshape;
+      return is_reshape ? op.operands[0] : ValueId();
+    };
+    const ValueId from = reshaped(made);
+    if (!from.valid()) return false;
+    // The first one, before what the conversion leaves out.
+    std::optional<size_t> first = Maker(operation.operands[0]);
+    while (first.has_value() && !texts.values[*first].valid() &&
+           source_.operations[*first].operands.size() == 1) {
+      first = Maker(source_.operations[*first].operands[0]);
+    }
+    if (!first.has_value() || !texts.values[*first].valid() ||
+        reshaped(texts.values[*first]) != from || source_.operations[*first].operands.size() != 1) {
+      return false;
+    }
+    const auto source = Maker(source_.operations[*first].operands[0]);
+    if (!source.has_value() || texts.values[*source] != from) return false;
+    const std::string suffix(DefinedName(operation.definitions[0]).substr(1));
+    std::string name(DefinedName(source_.operations[*source].definitions[0]));
+    std::string lines;
+    if (const auto& needed = texts.operands[number]; !needed.empty() && needed[0].has_value()) {
+      const std::string moved = StrCat("%needed0_", suffix);
+      lines =
+          ConstraintLines(name, moved, needed[0]->shardings, graph_[from].shape, operation.begin);
+      name = moved;
+    }
+    const std::string again = StrCat("%reshaped_", suffix);
+    StrAppend(&lines, again, " = stablehlo.reshape ", name, " : (",
+              MlirTensorText(graph_[from].shape), ") -> ",
+              MlirTensorText(operation.operand_types[0]), "\n", Indentation(operation.begin));
+    edits_.push_back({operation.begin, operation.begin, std::move(lines)});
+    edits_.push_back({operation.operands[0].first, operation.operands[0].second, again});
+    return true;
   }
 
   // Moves what `operation` needs otherwise than it is kept.
@@ -315,6 +376,7 @@ class Annotator {
   const std::pair<std::string, bool> mesh_name_;
   const PlannedTexts planned_;
   std::vector<Edit> edits_;
+  std::map<std::string_view, size_t> defined_;  // the operation that defined a name last
 };
 
 }  // namespace

@@ -209,6 +209,7 @@ PlannedTexts::Texts PlannedTexts::FindTexts() const {
   texts.joins.resize(source_.operations.size());
   texts.operands.resize(source_.operations.size());
   texts.marks.resize(source_.operations.size());
+  texts.values.resize(source_.operations.size());
   const LeafFinder finder(graph_);
   const LoopCarries carries(graph_, source_, finder);
   for (const StablehloSource::Result& result : source_.results) {
@@ -241,6 +242,7 @@ PlannedTexts::Texts PlannedTexts::FindTexts() const {
           shardings.push_back(std::move(step));
       }
     } else if (MakesResult(graph_[op], result)) {
+      if (result.result == 0) texts.values[number] = leaf[0];
       const auto& computed = movements_.computed[op.index()];
       const AxisList& pending = pending_[op.index()];
       const auto r = static_cast<size_t>(value.result);

@@ -41,6 +41,7 @@ class PlannedTexts {
     // if it needs no operand otherwise.
     std::vector<std::vector<std::optional<Operand>>> operands;
     std::vector<std::string> marks;  // attributes of the first constraint behind each operation
+    std::vector<ValueId> values;     // that each operation makes first; invalid: none of its own
   };
 
   Texts FindTexts() const;
