@@ -87,6 +87,7 @@ TEST(ProgramTest, WhatIsNoProgramIsCalledWhatItIs) {
     EXPECT_THAT(error(proto), HasSubstr("f: a proto in protobuf's text format, which is not read; "
                                         "pass it in its binary format; expected a program: "));
   }
+  EXPECT_THAT(error("module {\n  module {\n  }\n}"), testing::Not(HasSubstr("proto in protobuf")));
 }
 
 TEST(ProgramTest, FormatsAreToldApart) {

@@ -51,6 +51,7 @@ bool IsTextProto(std::string_view text) {
     text.remove_prefix(std::min(text.size(), text.find('\n')));
     text = SkipComments(text);
   }
+  if (StartsMlirModule(text)) return false;  // `module { module {`
   TextCursor cursor(text, "");
   for (int depth = 0; depth < 2; ++depth) {
     if (cursor.Name().empty()) return false;
