@@ -89,7 +89,7 @@ def _is_cut(
     targets = [row["spec"]] if value == row["name"] else []
     operands = row.get("operands", [])
     # What only hands a value on, as a loop's parameter, needs it as it is kept itself.
-    needed = row.get("operand_specs") or [row["spec"]] * len(operands)
+    needed = row.get("operand_specs") or [row["spec"] for _ in operands]
     for operand, spec in zip(operands, needed):
         if instructions[operand]["name"] == value:
             targets.append(spec)
