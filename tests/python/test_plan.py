@@ -77,6 +77,15 @@ def test_tables_and_summary():
     assert plan.ops
 
 
+def test_rows_are_copies(step_text):
+    plan = mw.plan(step_text, **EIGHT)
+    for name in ("parameters", "outputs", "ops", "memory_timeline"):
+        rows = getattr(plan, name)
+        assert rows and rows == getattr(plan, name), name
+        rows[0].clear()
+        assert getattr(plan, name)[0], name
+
+
 def test_save_and_load(tmp_path, step_text):
     plan = mw.plan(step_text, **EIGHT)
     path = tmp_path / "plan.json"
