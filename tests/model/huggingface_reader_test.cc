@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "meshwright/model/families.h"
+#include "meshwright/model/matmuls.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/model/tensors.h"
 
@@ -154,28 +155,44 @@ TEST(HuggingFaceReader, ChoosesHeadsByTheClass) {
 TEST(HuggingFaceReader, KnowsFamiliesByTheClassToo) {
   for (const Family& family : Families()) {
     SCOPED_TRACE(family.model_type);
-    // No model, but the family has been found: sizes are missing.
-    EXPECT_THAT(Error(std::string(R"({"architectures": [")") + family.prefix + R"(Model"]})"),
-                HasSubstr("is missing; it must be a whole number"));
+    // The family has been found: sizes are missing, or as they usually are.
+    const std::string config =
+        std::string(R"({"architectures": [")") + family.prefix + R"(Model"]})";
+    const absl::StatusOr<Model> model = ReadHuggingFaceConfig(config, "config.json");
+    if (model.ok()) {
+      EXPECT_EQ(model->family, family.model_type);
+    } else {
+      EXPECT_THAT(std::string(model.status().message()),
+                  HasSubstr("is missing; it must be a whole number"));
+    }
   }
 }
 
 TEST(HuggingFaceReaderErrors, NameTheNearestArchitecture) {
-  EXPECT_THAT(Error("{\n  \"model_type\": \"lama\"}"),
-              testing::AllOf(StartsWith("config.json:2:17: model_type: unknown architecture "
-                                        "\"lama\"; did you mean \"llama\"? Known are bamba, bert,"),
-                             HasSubstr("vit")));
+  EXPECT_THAT(
+      Error("{\n  \"model_type\": \"lama\"}"),
+      testing::AllOf(StartsWith("config.json:2:17: model_type: unknown architecture "
+                                "\"lama\"; did you mean \"llama\"? Known are apertus, bamba,"),
+                     HasSubstr("vit")));
   // By fields, not by spelling: these are BERT's, and those of experts beside a shared one.
   EXPECT_THAT(
       Error(R"({"model_type": "electra", "hidden_size": 64, "num_hidden_layers": 4,
                         "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100,
                         "type_vocab_size": 2, "max_position_embeddings": 512,
                         "hidden_act": "gelu"})"),
-      HasSubstr("\"electra\"; the nearest by its fields is \"bert\". Known are bamba, bert, "));
+      HasSubstr("\"electra\"; the nearest by its fields is \"bert\". Known are apertus, bamba, "));
   EXPECT_THAT(Error(R"({"model_type": "unheard", "n_embd": 64, "n_layer": 4, "n_head": 4,
                         "n_positions": 64, "n_inner": 96, "vocab_size": 100})"),
               HasSubstr("the nearest by its fields is \"gpt2\""));
-  EXPECT_THAT(Error(R"({"architectures": ["RwkvForCausalLM"]})"),
+  // Spelled nearly like Mamba 2, but with fields of attention and MLPs.
+  EXPECT_THAT(Error(R"({"model_type": "zamba2", "hidden_size": 64, "num_hidden_layers": 4,
+                        "num_attention_heads": 4, "num_key_value_heads": 4, "mamba_d_state": 16,
+                        "intermediate_size": 96, "mamba_d_conv": 4, "mamba_expand": 2,
+                        "vocab_size": 100, "max_position_embeddings": 64})"),
+              HasSubstr("the nearest by its fields is \"bamba\""));
+  EXPECT_THAT(Error(Small("qwen3_mo", R"("num_experts": 4, "decoder_sparse_step": 1, )")),
+              HasSubstr("did you mean \"qwen3_moe\"?"));
+  EXPECT_THAT(Error(R"({"architectures": ["XlstmForCausalLM"]})"),
               StartsWith("config.json:1:19: architectures: unknown architecture"));
   EXPECT_THAT(Error("{}"), StartsWith("config.json:1:1: the field \"model_type\" is missing"));
   EXPECT_THAT(Error(Small("llama", R"("architectures": ["LlamaForTokenClassification"], )")),
@@ -189,6 +206,38 @@ TEST(HuggingFaceReader, TakesNumbersThatJsonHasNot) {
                                    "b": NaN, )")),
             usual);
   EXPECT_THAT(Error(Small("llama", R"("attention_bias": Infinit, )")), HasSubstr("line 1"));
+}
+
+TEST(HuggingFaceReader, TakesListsOfEqualNumbersAsOne) {
+  EXPECT_EQ(Read(Small("llama", R"("head_dim": [8, 8, 8], )")),
+            Read(Small("llama", R"("head_dim": 8, )")));
+  EXPECT_THAT(Error(Small("llama", R"("head_dim": [8, 9], )")), HasSubstr("found a list"));
+  EXPECT_THAT(Error(Small("llama", R"("head_dim": [], )")), HasSubstr("found a list"));
+}
+
+TEST(HuggingFaceReader, GivesSoundTheEncodersTokens) {
+  const Model model = Read(R"({"model_type": "whisper", "d_model": 384, "vocab_size": 51865})");
+  EXPECT_EQ(CountParameters(Tensors(model)).untrained, 1500 * 384);  // sinusoids
+  const Batch batch = {.sequences = 2, .tokens = 100, .source_tokens = 7};
+  EXPECT_EQ(TokensOfStack(model, model.stacks[0], batch), 1500);
+  EXPECT_EQ(TokensOf(model, batch), 2 * (1500 + 100));
+  const Matmul convolution = EmbeddingMatmuls(model, batch).front();
+  EXPECT_EQ(convolution.m, 2 * 3000);  // before every second is dropped
+  EXPECT_EQ(convolution.backward_matmuls, 1);
+}
+
+TEST(HuggingFaceReader, LetsSparseAttentionSeeChosenTokens) {
+  const Model model = Read(R"({"model_type": "deepseek_v32", "hidden_size": 64,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100,
+    "moe_intermediate_size": 32, "index_n_heads": 2, "index_head_dim": 16, "index_topk": 8,
+    "num_experts_per_tok": 2, "n_routed_experts": 4, "max_position_embeddings": 64})");
+  const Layer& layer = model.stacks[0].kinds[0];
+  EXPECT_EQ(AttendedPairs(layer.attention, 64), 36 + 56 * 8);
+  EXPECT_EQ(AttendedPairs(layer.attention, 8), 36);
+  int untrained = 0;
+  for (const Matmul& one : LayerMatmuls(model, model.stacks[0], layer, {.tokens = 64}))
+    untrained += one.backward_matmuls == 0 ? 1 : 0;
+  EXPECT_EQ(untrained, 4);  // three projections of the indexer, and its scores
 }
 
 TEST(HuggingFaceReader, AnEncoderOfT5Alone) {

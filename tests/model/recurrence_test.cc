@@ -74,6 +74,23 @@ TEST(Recurrence, StandsBesideAttentionOrAlone) {
       << table;
 }
 
+TEST(Recurrence, OfMiniMaxAndRwkv) {
+  const std::string sizes = R"("hidden_size": 64, "vocab_size": 100, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "intermediate_size": 96)";
+  const Model lightning =
+      ReadRecurrent(R"({"model_type": "minimax", "num_key_value_heads": 2, )" + sizes + "}");
+  EXPECT_TRUE(lightning.stacks[0].layer(0).attends());
+  const Recurrence& r = *lightning.stacks[0].layer(1).recurrence;
+  // In chunks as attention: queries times keys, times values, and what goes through the state.
+  EXPECT_EQ(ScanMatmuls(r, 512).size(), 4u);
+  EXPECT_NE(ModelTable(lightning, {.tokens = 64}).find("lightning attention, 4 heads of 16"),
+            std::string::npos);
+  const Model rwkv = ReadRecurrent(R"({"model_type": "rwkv", )" + sizes + "}");
+  EXPECT_TRUE(ScanMatmuls(*rwkv.stacks[0].layer(0).recurrence, 512).empty());
+  EXPECT_NE(ModelTable(rwkv, {.tokens = 64}).find("weighted sum of values, 64 channels"),
+            std::string::npos);
+}
+
 TEST(Recurrence, Errors) {
   const auto error = [](const std::string& json) {
     return std::string(ReadHuggingFaceConfig(json, "c.json").status().message());

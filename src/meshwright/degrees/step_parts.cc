@@ -64,6 +64,9 @@ Side SideOf(Part part) {
     case Part::kDecay:
     case Part::kSkip:
     case Part::kRecurrenceNorm:
+    case Part::kReceptance:
+    case Part::kLayerEmbedding:
+    case Part::kIndexQuery:
       return {.column = true};
     case Part::kAttentionOutput:
     case Part::kCrossAttentionOutput:
@@ -214,8 +217,9 @@ void Adder::Scan(const Matmul& matmul) {
   const double efficiency =
       SideEfficiency(static_cast<double>(matmul.m), static_cast<double>(matmul.n),
                      static_cast<double>(matmul.k), s_.rates.half_side);
-  const double seconds = flops / static_cast<double>(c_.tp) / (s_.rates.matmuls_16 * efficiency) +
-                         s_.rates.kernel_seconds;
+  const double seconds =
+      flops / static_cast<double>(c_.tp * c_.cp) / (s_.rates.matmuls_16 * efficiency) +
+      s_.rates.kernel_seconds;
   cost.forward += seconds;
   cost.backward += matmul.backward_matmuls * seconds;
   matmul_forward += seconds;
@@ -318,7 +322,9 @@ DeviceRates::DeviceRates(const DeviceType& device, const DeviceParameters& param
 
 Block LayerBlock(const Model& model, const Stack& stack, const Layer& layer, int64_t sequence) {
   Block block;
-  block.matmuls = LayerMatmuls(model, stack, layer, {.sequences = 1, .tokens = sequence});
+  const Batch batch = {.sequences = 1, .tokens = sequence};
+  block.matmuls = LayerMatmuls(model, stack, layer, batch);
+  block.tokens = TokensOfStack(model, stack, batch);
   AddParameters(LayerTensors(model, stack, layer), &block);
   return block;
 }
@@ -359,6 +365,7 @@ namespace {
 
 // Elements on all GPUs of a tensor parallel group, but where a name says otherwise.
 struct LayerSizes {
+  double rows;                          // tokens on one GPU: no elements
   double residual;                      // on one GPU
   double queries, keys_values, values;  // of a token
   double recurrence;                    // of a token: what a recurrence keeps
@@ -381,7 +388,7 @@ void SetKept(const Layer& layer, const BlockSettings& s, const Adder& adder, con
   const Configuration& c = s.configuration;
   const Attention& a = layer.attention;
   const double tp = static_cast<double>(c.tp);
-  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  const double rows = n.rows;
   const double bytes = s.rates.element_bytes;
   const double read = s.rates.low_precision ? KeptInputBytes(c.precision, s.framework) : bytes;
   const bool early = s.framework.score_traffic > 0;  // before flash attention
@@ -458,7 +465,7 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
                     const BlockSettings& s) {
   const Configuration& c = s.configuration;
   const double tp = static_cast<double>(c.tp);
-  const double rows = static_cast<double>(c.micro_batch * s.sequence) / static_cast<double>(c.cp);
+  const double rows = static_cast<double>(c.micro_batch * block.tokens) / static_cast<double>(c.cp);
   const double hidden = static_cast<double>(model.hidden);
   const Attention& a = layer.attention;
   const double queries = static_cast<double>(a.heads * a.qk_head_dim);
@@ -535,7 +542,8 @@ BlockCost LayerCost(const Model& model, const Layer& layer, const Block& block,
 
   const double halves = (mixes ? 1 : 0) + (layer.feeds_forward() ? 1 : 0);
   SetKept(layer, s, adder,
-          {residual, queries, keys_values, values, recurrence, halves, inner, kept_matmuls}, &cost);
+          {rows, residual, queries, keys_values, values, recurrence, halves, inner, kept_matmuls},
+          &cost);
   // Keys and values of the whole sequence, and their gradients; the panels at work.
   double beside = 0;
   if (c.cp > 1 && c.context == ContextKind::kAllGather) {

@@ -19,6 +19,7 @@ namespace meshwright::transformer {
 // The content of a layer, embedding or head, whatever the configuration.
 struct Block {
   std::vector<Matmul> matmuls;  // of one sequence
+  int64_t tokens = 0;           // of that
   // Parameters, by what they are split over: nothing, tp, ep and etp.
   double whole = 0, over_tensor = 0, over_experts = 0;
 };

@@ -93,6 +93,10 @@ void CheckMegatronLayer(const ModelLaunch& launch, const Layer& layer, const Lay
   const Mlp& mlp = first.moe.has_value() ? first.moe->expert : *first.mlp;
   CheckMegatronAttention(launch, layer.attention, first.attention, findings);
   findings.Require(!layer.cross_attention.has_value(), "model: pretrain_gpt.py has no encoder");
+  findings.Require(layer.beside.empty() && !layer.attention.shares_keys,
+                   "model: Megatron's layers have attention and an MLP or experts alone");
+  findings.Require(!layer.attention.index.has_value(),
+                   "model: attention to chosen tokens (an indexer) is not written");
   findings.Require(!layer.parallel,
                    "model: Megatron runs attention and MLP in sequence, not in parallel");
   findings.Require(!layer.post_norm && !layer.attention_output_norm.present() &&

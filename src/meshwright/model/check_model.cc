@@ -54,6 +54,11 @@ void Checker::CheckEmbeddingAndHead() {
     RequireSize("patch", embedding.patches->patch, 1, embedding.patches->image);
     RequireSize("channels", embedding.patches->channels, 1, kMaxWidth);
   }
+  if (embedding.sound.has_value()) {
+    RequireSize("the sound's channels", embedding.sound->channels, 1, kMaxWidth);
+    RequireSize("the sound's positions", embedding.sound->positions, 1, kMaxVocabulary);
+    Require(model_.stacks.size() > 1, "sound is for an encoder before a decoder");
+  }
   RequireSize("outputs", model_.head.outputs, 0, kMaxVocabulary);
   RequireSize("pooler", model_.head.pooler, 0, kMaxWidth);
   RequireSize("pooled outputs", model_.head.pooled_outputs, 0, kMaxVocabulary);
@@ -75,6 +80,13 @@ void Checker::CheckAttention(std::string_view what, const Attention& a) {
   RequireSize(StrCat(what, " chunk"), a.chunk, 0, kMaxVocabulary);
   RequireSize(StrCat(what, " relative buckets"), a.relative_buckets, 0, kMaxVocabulary);
   Require(a.window == 0 || a.chunk == 0, what, " has a window and a chunk; valid is one of them");
+  if (a.index.has_value()) {
+    RequireSize("the indexer's heads", a.index->heads, 1, kMaxWidth);
+    RequireSize("the indexer's head size", a.index->head_dim, 1, kMaxWidth);
+    RequireSize("the indexer's top_k", a.index->top_k, 1, kMaxVocabulary);
+    Require(a.latent.has_value() && a.latent->q_rank > 0,
+            "an indexer needs latent attention with a rank of queries");
+  }
   if (!a.latent.has_value()) return;
   RequireSize("q_rank", a.latent->q_rank, 0, kMaxWidth);
   RequireSize("kv_rank", a.latent->kv_rank, 1, kMaxWidth);
@@ -93,7 +105,7 @@ void Checker::CheckRecurrence(const Recurrence& r) {
   RequireSize("the recurrence's groups", r.groups, 0, kMaxWidth);
   RequireSize("the recurrence's state", r.state, 0, kMaxWidth);
   RequireSize("the recurrence's rank", r.rank, 0, kMaxWidth);
-  RequireSize("the convolution's taps", r.taps, 1, kMaxWidth);
+  RequireSize("the convolution's taps", r.taps, 0, kMaxWidth);
   RequireSize("the recurrence's chunk", r.chunk, 0, kMaxVocabulary);
 }
 

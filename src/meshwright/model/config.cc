@@ -1,5 +1,6 @@
 #include "meshwright/model/config.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -133,6 +134,12 @@ Config Config::Nested(std::string_view field) const {
 
 int64_t Config::Integer(const Value& value, int64_t least, int64_t most) const {
   const Json& json = *value.json;
+  const auto as_first = [&](const Json& element) { return element == json.front(); };
+  if (json.is_array() && !json.empty() && std::all_of(json.begin(), json.end(), as_first)) {
+    Value first{&json.front(), value.path};
+    first.path.emplace_back("0");
+    return Integer(first, least, most);
+  }
   // Beyond 63 bits the library gives unsigned integers or floating-point numbers.
   const bool fits =
       json.is_number_integer() &&
@@ -177,6 +184,11 @@ double Config::Real(std::string_view field, double fallback) const {
 bool Config::IsText(std::string_view field, std::string_view word) const {
   const Value value = Find(field);
   return value.json != nullptr && value.json->is_string() && *value.json == word;
+}
+
+bool Config::IsNumber(std::string_view field, int64_t number) const {
+  const Value value = Find(field);
+  return value.json != nullptr && value.json->is_number_integer() && *value.json == number;
 }
 
 std::string Config::Text(std::string_view field, std::string_view fallback) const {

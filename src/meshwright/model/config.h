@@ -32,7 +32,8 @@ class Config {
   // The object `field`; an empty one if it is absent.
   Config Nested(std::string_view field) const;
 
-  // A whole number from 1 to `most`. Without a fallback the field must be there.
+  // A whole number from 1 to `most`. Without a fallback the field must be there. A list of equal
+  // numbers, of layers or of sides of an image, is as good as one.
   int64_t Count(std::string_view field, int64_t most, std::optional<int64_t> fallback = {}) const;
   // The same from 0.
   int64_t CountOrZero(std::string_view field, int64_t most, int64_t fallback) const;
@@ -40,8 +41,9 @@ class Config {
   // A number above 0.
   double Real(std::string_view field, double fallback) const;
   std::string Text(std::string_view field, std::string_view fallback) const;
-  // Whether it is there and that word; a field may also be a number.
+  // Whether it is there and that word, or number; a field may also be of the other type.
   bool IsText(std::string_view field, std::string_view word) const;
+  bool IsNumber(std::string_view field, int64_t number) const;
   // nullopt if absent.
   std::optional<std::vector<int64_t>> Counts(std::string_view field, int64_t most) const;
   std::optional<std::vector<std::string>> Texts(std::string_view field) const;

@@ -7,10 +7,13 @@ std::vector<Task> DecoderTasks() {
   return {Task::kLanguageModel, Task::kBase, Task::kSequenceClassification};
 }
 
+std::vector<Task> TowerTasks() { return {Task::kBase, Task::kProjection}; }
+
 }  // namespace
 
 const std::vector<Family>& Families() {
   static const auto* const kFamilies = new std::vector<Family>{
+      {"apertus", "Apertus", "Apertus", DecoderTasks(), &ReadApertus, &ApertusLayout},
       {"bamba", "Bamba", "Bamba", DecoderTasks(), &ReadBamba, &BambaLayout},
       {"bert",
        "Bert",
@@ -20,13 +23,18 @@ const std::vector<Family>& Families() {
        &ReadBert,
        &BertLayout},
       {"bloom", "Bloom", "BLOOM", DecoderTasks(), &ReadBloom, &BloomLayout},
+      {"clip_text_model", "CLIPText", "CLIP (texts)", TowerTasks(), &ReadClipText, &ClipLayout},
+      {"clip_vision_model", "CLIPVision", "CLIP (images)", TowerTasks(), &ReadClipVision,
+       &ClipLayout},
       {"cohere", "Cohere", "Command R", DecoderTasks(), &ReadCohere, nullptr},
       {"cohere2", "Cohere2", "Command R7B, Command A", DecoderTasks(), &ReadCohere, nullptr},
       {"dbrx", "Dbrx", "DBRX", DecoderTasks(), &ReadDbrx, &DbrxLayout},
       {"deepseek_v2", "DeepseekV2", "DeepSeek V2", DecoderTasks(), &ReadDeepseek, nullptr},
       {"deepseek_v3", "DeepseekV3", "DeepSeek V3, R1", DecoderTasks(), &ReadDeepseek, nullptr},
+      {"deepseek_v32", "DeepseekV32", "DeepSeek V3.2", DecoderTasks(), &ReadDeepseek, nullptr},
       {"dots1", "Dots1", "dots.llm1", DecoderTasks(), &ReadDots1, nullptr},
       {"ernie4_5", "Ernie4_5", "ERNIE 4.5", DecoderTasks(), &ReadErnie, nullptr},
+      {"ernie4_5_moe", "Ernie4_5_Moe", "ERNIE 4.5 MoE", DecoderTasks(), &ReadErnieMoe, nullptr},
       {"exaone4", "Exaone4", "EXAONE 4", DecoderTasks(), &ReadExaone4, &PostNormLayout},
       {"falcon", "Falcon", "Falcon", DecoderTasks(), &ReadFalcon, &FalconLayout},
       {"falcon_mamba", "FalconMamba", "Falcon Mamba", DecoderTasks(), &ReadMamba, &MambaLayout},
@@ -34,6 +42,9 @@ const std::vector<Family>& Families() {
       {"gemma2", "Gemma2", "Gemma 2", DecoderTasks(), &ReadGemma2, &Gemma2Layout},
       {"gemma3", "Gemma3", "Gemma 3 (text)", DecoderTasks(), &ReadGemma3, &Gemma2Layout},
       {"gemma3_text", "Gemma3Text", "Gemma 3 (text)", DecoderTasks(), &ReadGemma3, &Gemma2Layout},
+      {"gemma3n", "Gemma3n", "Gemma 3n (text)", DecoderTasks(), &ReadGemma3n, &Gemma2Layout},
+      {"gemma3n_text", "Gemma3nText", "Gemma 3n (text)", DecoderTasks(), &ReadGemma3n,
+       &Gemma2Layout},
       {"glm", "Glm", "GLM 4 (9B)", DecoderTasks(), &ReadGlm, nullptr},
       {"glm4", "Glm4", "GLM 4 (0414)", DecoderTasks(), &ReadGlm, &Glm4Layout},
       {"glm4_moe", "Glm4Moe", "GLM 4.5, 4.6", DecoderTasks(), &ReadGlm4Moe, nullptr},
@@ -48,6 +59,8 @@ const std::vector<Family>& Families() {
        &GraniteHybridLayout},
       {"hunyuan_v1_dense", "HunYuanDenseV1", "Hunyuan (dense)", DecoderTasks(), &ReadHunyuan,
        &HunyuanLayout},
+      {"hunyuan_v1_moe", "HunYuanMoEV1", "Hunyuan (experts)", DecoderTasks(), &ReadHunyuanMoe,
+       &HunyuanLayout},
       {"jamba", "Jamba", "Jamba", DecoderTasks(), &ReadJamba, &BambaLayout},
       {"kimi_k2", "DeepseekV3", "Kimi K2", DecoderTasks(), &ReadDeepseek, nullptr},
       {"lfm2", "Lfm2", "LFM 2", DecoderTasks(), &ReadLfm2, &Lfm2Layout},
@@ -56,6 +69,7 @@ const std::vector<Family>& Families() {
       {"llama4_text", "Llama4", "Llama 4 (text)", DecoderTasks(), &ReadLlama4, &Llama4Layout},
       {"mamba", "Mamba", "Mamba", DecoderTasks(), &ReadMamba, &MambaLayout},
       {"mamba2", "Mamba2", "Mamba 2", DecoderTasks(), &ReadMamba2, &MambaLayout},
+      {"minimax", "MiniMax", "MiniMax 01, M1", DecoderTasks(), &ReadMinimax, &MinimaxLayout},
       {"minimax_m2", "MiniMaxM2", "MiniMax M2", DecoderTasks(), &ReadMinimaxM2, nullptr},
       {"mistral", "Mistral", "Mistral", DecoderTasks(), &ReadMistral, nullptr},
       {"mixtral", "Mixtral", "Mixtral", DecoderTasks(), &ReadMixtral, &MixtralLayout},
@@ -95,7 +109,20 @@ const std::vector<Family>& Families() {
        {Task::kMaskedLm, Task::kBase, Task::kLanguageModel},
        &ReadBert,
        &RobertaLayout},
+      {"rwkv", "Rwkv", "RWKV 4", DecoderTasks(), &ReadRwkv, &RwkvLayout},
       {"seed_oss", "SeedOss", "Seed-OSS", DecoderTasks(), &ReadSeedOss, nullptr},
+      {"siglip_text_model",
+       "SiglipText",
+       "SigLIP (texts)",
+       {Task::kBase},
+       &ReadSiglipText,
+       &SiglipLayout},
+      {"siglip_vision_model",
+       "SiglipVision",
+       "SigLIP (images)",
+       {Task::kBase},
+       &ReadSiglipVision,
+       &SiglipLayout},
       {"smollm3", "SmolLM3", "SmolLM 3", DecoderTasks(), &ReadSmollm3, nullptr},
       {"stablelm", "StableLm", "StableLM 2", DecoderTasks(), &ReadStablelm, nullptr},
       {"starcoder2", "Starcoder2", "StarCoder 2", DecoderTasks(), &ReadStarcoder2,
@@ -107,6 +134,12 @@ const std::vector<Family>& Families() {
        &ReadT5,
        &T5Layout},
       {"vit", "ViT", "ViT", {Task::kImageClassification, Task::kBase}, &ReadVit, &VitLayout},
+      {"whisper",
+       "Whisper",
+       "Whisper",
+       {Task::kLanguageModel, Task::kBase},
+       &ReadWhisper,
+       &WhisperLayout},
   };
   return *kFamilies;
 }

@@ -24,6 +24,7 @@ enum class Task {
   kPreTraining,  // BERT: masked tokens and next sentence
   kSequenceClassification,
   kImageClassification,
+  kProjection,  // of one token, into a space that several encoders share
 };
 
 struct FamilyInput {
@@ -55,15 +56,21 @@ const TensorLayout& LayoutOf(std::string_view family);
 // One of each family, by the file that has them.
 void ReadBert(const FamilyInput& input, Model* model);
 void ReadBloom(const FamilyInput& input, Model* model);
+void ReadApertus(const FamilyInput& input, Model* model);
+void ReadClipText(const FamilyInput& input, Model* model);
+void ReadClipVision(const FamilyInput& input, Model* model);
 void ReadCohere(const FamilyInput& input, Model* model);
 void ReadDots1(const FamilyInput& input, Model* model);
 void ReadErnie(const FamilyInput& input, Model* model);
+void ReadErnieMoe(const FamilyInput& input, Model* model);
 void ReadExaone4(const FamilyInput& input, Model* model);
 void ReadGlm(const FamilyInput& input, Model* model);
 void ReadGlm4Moe(const FamilyInput& input, Model* model);
 void ReadGranite(const FamilyInput& input, Model* model);
 void ReadGraniteMoe(const FamilyInput& input, Model* model);
 void ReadHunyuan(const FamilyInput& input, Model* model);
+void ReadHunyuanMoe(const FamilyInput& input, Model* model);
+void ReadMinimax(const FamilyInput& input, Model* model);
 void ReadMinimaxM2(const FamilyInput& input, Model* model);
 void ReadOlmo2(const FamilyInput& input, Model* model);
 void ReadOlmoe(const FamilyInput& input, Model* model);
@@ -77,6 +84,7 @@ void ReadFalcon(const FamilyInput& input, Model* model);
 void ReadGemma(const FamilyInput& input, Model* model);
 void ReadGemma2(const FamilyInput& input, Model* model);
 void ReadGemma3(const FamilyInput& input, Model* model);
+void ReadGemma3n(const FamilyInput& input, Model* model);
 void ReadGpt2(const FamilyInput& input, Model* model);
 void ReadGptNeox(const FamilyInput& input, Model* model);
 void ReadGptJ(const FamilyInput& input, Model* model);
@@ -105,10 +113,20 @@ void ReadQwen2(const FamilyInput& input, Model* model);
 void ReadQwen2Moe(const FamilyInput& input, Model* model);
 void ReadQwen3(const FamilyInput& input, Model* model);
 void ReadQwen3Moe(const FamilyInput& input, Model* model);
+void ReadRwkv(const FamilyInput& input, Model* model);
+void ReadSiglipText(const FamilyInput& input, Model* model);
+void ReadSiglipVision(const FamilyInput& input, Model* model);
 void ReadT5(const FamilyInput& input, Model* model);
 void ReadVit(const FamilyInput& input, Model* model);
+void ReadWhisper(const FamilyInput& input, Model* model);
 
+const TensorLayout& ApertusLayout();
 const TensorLayout& BertLayout();
+const TensorLayout& ClipLayout();
+const TensorLayout& MinimaxLayout();
+const TensorLayout& RwkvLayout();
+const TensorLayout& SiglipLayout();
+const TensorLayout& WhisperLayout();
 const TensorLayout& PostNormLayout();
 const TensorLayout& Glm4Layout();
 const TensorLayout& HunyuanLayout();

@@ -38,6 +38,7 @@ constexpr TaskSuffix kSuffixes[] = {
     {"ForImageClassification", Task::kImageClassification},
     {"EncoderModel", Task::kEncoder},
     {"Model", Task::kBase},
+    {"WithProjection", Task::kProjection},
 };
 
 std::vector<std::string> KnownTypes() {
@@ -63,21 +64,29 @@ const Family* FindByClass(std::string_view name) {
   return best;
 }
 
+// How many fields of a configuration a family's reader finds, and whether it could read it.
+using FieldsFound = std::function<std::pair<int64_t, bool>(const Family&)>;
+
+std::pair<int64_t, bool> FindFields(const Family& family, std::string_view text,
+                                    std::string_view file, bool nested) {
+  const absl::StatusOr<Config> config = Config::Parse(text, file);
+  if (!config.ok()) return {-1, false};
+  const Config fields = nested ? config->Nested("text_config") : *config;
+  Model model;
+  model.family = family.model_type;
+  family.read({.config = fields, .task = family.tasks.front(), .labels = 2}, &model);
+  return {fields.FieldsRead(), fields.ok()};
+}
+
 // The family whose reader finds most of its fields in a configuration of a type that is not known:
 // of equals one that could read it, then Llama, of which most are variants.
-const Family& NearestByFields(std::string_view text, std::string_view file, bool nested) {
+const Family& NearestByFields(const FieldsFound& fields) {
   std::vector<const Family*> families = {FindFamily("llama")};
   for (const Family& family : Families()) families.push_back(&family);
   const Family* best = families.front();
   std::pair<int64_t, bool> most = {-1, false};
   for (const Family* const family : families) {
-    const absl::StatusOr<Config> config = Config::Parse(text, file);
-    if (!config.ok()) continue;
-    const Config fields = nested ? config->Nested("text_config") : *config;
-    Model model;
-    model.family = family->model_type;
-    family->read({.config = fields, .task = family->tasks.front(), .labels = 2}, &model);
-    const std::pair found = {fields.FieldsRead(), fields.ok()};
+    const std::pair found = fields(*family);
     if (found <= most) continue;
     most = found;
     best = family;
@@ -86,7 +95,7 @@ const Family& NearestByFields(std::string_view text, std::string_view file, bool
 }
 
 const Family* ChooseFamily(const Config& config, const std::string& class_name,
-                           const std::function<const Family&()>& nearest) {
+                           const FieldsFound& fields) {
   const std::string type = config.Text("model_type", "");
   if (const Family* const family = FindFamily(type)) return family;
   const std::vector<std::string> known = KnownTypes();
@@ -94,14 +103,16 @@ const Family* ChooseFamily(const Config& config, const std::string& class_name,
     // Mistyped, or of a type that is not known.
     constexpr int kLettersOfAMistake = 5;
     const std::string spelled = NearestName(type, known);
-    const bool mistyped = EditDistance(type, spelled) <=
-                          std::max(1, static_cast<int>(type.size()) / kLettersOfAMistake);
+    const bool alike = EditDistance(type, spelled) <=
+                       std::max(1, static_cast<int>(type.size()) / kLettersOfAMistake);
+    const Family& nearest = NearestByFields(fields);
+    const bool mistyped = alike && fields(*FindFamily(spelled)).first >= fields(nearest).first;
     config.Fail(
         "model_type",
         absl::StrCat(
             "unknown architecture \"", absl::CHexEscape(type.substr(0, 60)), "\"; ",
             mistyped ? absl::StrCat("did you mean \"", spelled, "\"?")
-                     : absl::StrCat("the nearest by its fields is \"", nearest().model_type, "\"."),
+                     : absl::StrCat("the nearest by its fields is \"", nearest.model_type, "\"."),
             " Known are ", absl::StrJoin(known, ", ")));
     return nullptr;
   }
@@ -159,7 +170,7 @@ absl::StatusOr<Model> ReadHuggingFaceConfig(std::string_view text, std::string_v
   const bool inner = nested && fields.Has("model_type");
   const Family* const family =
       ChooseFamily(inner ? fields : config, class_name,
-                   [&]() -> const Family& { return NearestByFields(text, file, inner); });
+                   [&](const Family& one) { return FindFields(one, text, file, inner); });
   MW_RETURN_IF_ERROR(config.status());
   Model model;
   model.family = family->model_type;

@@ -32,9 +32,13 @@ bool IsSource(const Model& model, const Stack& stack) {
   return stack.role == StackRole::kEncoder && model.stacks.size() > 1;
 }
 
+}  // namespace
+
 int64_t TokensOfStack(const Model& model, const Stack& stack, const Batch& batch) {
-  return IsSource(model, stack) && batch.source_tokens > 0 ? batch.source_tokens : batch.tokens;
+  return IsSource(model, stack) ? SourceTokens(model, batch) : batch.tokens;
 }
+
+namespace {
 
 // Appends matmuls with `rows` rows of activations.
 class Lister {
@@ -47,11 +51,14 @@ class Lister {
   void SelfAttention(const Attention& attention, int64_t tokens);
   void CrossAttention(const Attention& attention, int64_t tokens, int64_t source);
   void Scan(const Recurrence& recurrence, int64_t tokens);
+  // Those of `weights` that are matrices.
+  void Weights(const std::vector<WeightShape>& weights, int64_t rows);
   void Feedforward(const Layer& layer, int64_t rows);
 
   std::vector<Matmul> Take() { return std::move(matmuls_); }
 
  private:
+  void Index(const Attention& attention, int64_t tokens);
   void Latent(const Attention& attention, int64_t rows);
   void Pairs(const Attention& attention, Part part, int64_t queries, int64_t keys, int64_t pairs);
   void Experts(const Moe& moe, int64_t rows);
@@ -72,28 +79,50 @@ void Lister::SelfAttention(const Attention& a, int64_t tokens) {
     Weight(Part::kQkv, rows, q + k + v, model_.hidden);
   } else {
     Weight(Part::kQuery, rows, q, model_.hidden);
-    Weight(Part::kKey, rows, k, model_.hidden);
-    Weight(Part::kValue, rows, v, model_.hidden);
+    if (!a.shares_keys) Weight(Part::kKey, rows, k, model_.hidden);
+    if (!a.shares_keys) Weight(Part::kValue, rows, v, model_.hidden);
   }
+  if (a.index.has_value()) Index(a, tokens);
   Pairs(a, Part::kAttentionOutput, tokens, tokens, AttendedPairs(a, tokens));
   Weight(Part::kAttentionOutput, rows, model_.hidden, a.heads * a.v_head_dim);
 }
 
 // The scan stands before the projection out.
 void Lister::Scan(const Recurrence& recurrence, int64_t tokens) {
-  for (const RecurrenceParameter& one : RecurrenceParameters(recurrence, model_.hidden)) {
+  for (const WeightShape& one : RecurrenceParameters(recurrence, model_.hidden)) {
     if (one.part == Part::kRecurrenceOutput) {
       for (Matmul matmul : ScanMatmuls(recurrence, tokens)) {
         matmul.batch *= sequences_;
         matmuls_.push_back(matmul);
       }
     }
+    Weights({one}, sequences_ * tokens);
+  }
+}
+
+void Lister::Weights(const std::vector<WeightShape>& weights, int64_t rows) {
+  for (const WeightShape& one : weights) {
     if (!one.matrix) continue;
     // Of a matrix in blocks every output has the inputs of its block.
     const bool blocks = one.shape.size() > 2;
-    Weight(one.part, sequences_ * tokens, blocks ? one.shape[0] * one.shape[1] : one.shape[0],
-           one.shape.back());
+    Weight(one.part, rows, blocks ? one.shape[0] * one.shape[1] : one.shape[0], one.shape.back());
   }
+}
+
+// Every query of the indexer meets every key before it; the loss has no gradients for any of it.
+void Lister::Index(const Attention& a, int64_t tokens) {
+  const AttentionIndex& index = *a.index;
+  const int64_t rows = sequences_ * tokens, first = std::ssize(matmuls_);
+  Weight(Part::kIndexQuery, rows, index.heads * index.head_dim, a.latent->q_rank);
+  Weight(Part::kIndexKey, rows, index.head_dim, model_.hidden);
+  Weight(Part::kIndexWeights, rows, index.heads, model_.hidden);
+  matmuls_.push_back({.kind = MatmulKind::kScan,
+                      .part = Part::kIndexQuery,
+                      .m = tokens,
+                      .n = (tokens + 1) / 2,  // that are not after it, on average
+                      .k = index.head_dim,
+                      .batch = sequences_ * index.heads});
+  for (int64_t i = first; i < std::ssize(matmuls_); ++i) matmuls_[i].backward_matmuls = 0;
 }
 
 void Lister::Latent(const Attention& a, int64_t rows) {
@@ -112,8 +141,9 @@ void Lister::CrossAttention(const Attention& a, int64_t tokens, int64_t source) 
   const int64_t rows = sequences_ * tokens;
   const int64_t source_rows = sequences_ * source;
   Weight(Part::kCrossQuery, rows, a.heads * a.qk_head_dim, model_.hidden);
-  Weight(Part::kCrossKey, source_rows, a.kv_heads * a.qk_head_dim, model_.hidden);
-  Weight(Part::kCrossValue, source_rows, a.kv_heads * a.v_head_dim, model_.hidden);
+  const int64_t k = a.kv_heads * a.qk_head_dim, v = a.kv_heads * a.v_head_dim;
+  Weight(Part::kCrossKey, source_rows, a.fused_qkv ? k + v : k, model_.hidden);
+  if (!a.fused_qkv) Weight(Part::kCrossValue, source_rows, v, model_.hidden);
   Pairs(a, Part::kCrossAttentionOutput, tokens, source, tokens * source);
   Weight(Part::kCrossAttentionOutput, rows, model_.hidden, a.heads * a.v_head_dim);
 }
@@ -179,6 +209,11 @@ bool IsAttention(const Matmul& matmul) {
 
 }  // namespace
 
+int64_t SourceTokens(const Model& model, const Batch& batch) {
+  if (model.embedding.sound.has_value()) return model.embedding.sound->positions;
+  return batch.source_tokens > 0 ? batch.source_tokens : batch.tokens;
+}
+
 double Matmul::Flops(bool dense) const { return static_cast<double>(ExactFlops(*this, dense)); }
 
 int64_t AttendedPairs(const Attention& attention, int64_t tokens) {
@@ -187,6 +222,12 @@ int64_t AttendedPairs(const Attention& attention, int64_t tokens) {
     inside.chunk = 0;
     return tokens / attention.chunk * AttendedPairs(inside, attention.chunk) +
            AttendedPairs(inside, tokens % attention.chunk);
+  }
+  if (attention.index.has_value() && attention.index->top_k < tokens) {
+    Attention some = attention;
+    some.window = some.index->top_k;  // as many tokens, if not those
+    some.index.reset();
+    return AttendedPairs(some, tokens);
   }
   const int64_t reach =
       attention.window > 0 ? std::min(attention.window, tokens) : tokens;  // itself included
@@ -202,10 +243,10 @@ std::vector<Matmul> LayerMatmuls(const Model& model, const Stack& stack, const L
   if (layer.attends()) lister.SelfAttention(layer.attention, tokens);
   if (layer.recurrence.has_value()) lister.Scan(*layer.recurrence, tokens);
   if (layer.cross_attention.has_value()) {
-    const int64_t source = batch.source_tokens > 0 ? batch.source_tokens : batch.tokens;
-    lister.CrossAttention(*layer.cross_attention, tokens, source);
+    lister.CrossAttention(*layer.cross_attention, tokens, SourceTokens(model, batch));
   }
   if (layer.feeds_forward()) lister.Feedforward(layer, batch.sequences * tokens);
+  lister.Weights(layer.beside, batch.sequences * tokens);
   return lister.Take();
 }
 
@@ -214,15 +255,22 @@ std::vector<Matmul> EmbeddingMatmuls(const Model& model, const Batch& batch) {
   const Embedding& embedding = model.embedding;
   if (embedding.patches.has_value()) {
     const PatchEmbedding& patches = *embedding.patches;
-    const int64_t side = patches.image / patches.patch;
-    lister.Weight(Part::kPatchEmbedding, batch.sequences * side * side, model.hidden,
-                  patches.channels * patches.patch * patches.patch);
+    lister.Weight(Part::kPatchEmbedding, batch.sequences * patches.side() * patches.side(),
+                  model.hidden, patches.channels * patches.patch * patches.patch);
   } else if (embedding.dim != model.hidden) {
     lister.Weight(Part::kEmbeddingProjection, TokensOf(model, batch), model.hidden, embedding.dim);
   }
+  if (embedding.sound.has_value()) {
+    const int64_t rows = batch.sequences * embedding.sound->positions;
+    lister.Weight(Part::kSoundConvolution, 2 * rows, model.hidden,
+                  kSoundTaps * embedding.sound->channels);
+    lister.Weight(Part::kSoundDownsampling, rows, model.hidden, kSoundTaps * model.hidden);
+  }
+  lister.Weights(embedding.beside, batch.sequences * batch.tokens);
   std::vector<Matmul> matmuls = lister.Take();
   for (Matmul& matmul : matmuls) {
-    if (matmul.part == Part::kPatchEmbedding) matmul.backward_matmuls = 1;
+    if (matmul.part == Part::kPatchEmbedding || matmul.part == Part::kSoundConvolution)
+      matmul.backward_matmuls = 1;
   }
   return matmuls;
 }
@@ -232,6 +280,8 @@ std::vector<Matmul> HeadMatmuls(const Model& model, const Batch& batch) {
   const Head& head = model.head;
   const int64_t rows = head.every_token ? batch.sequences * batch.tokens : batch.sequences;
   const int64_t dim = model.embedding.dim > 0 ? model.embedding.dim : model.hidden;
+  lister.Weights(head.beside, batch.sequences * batch.tokens);
+  lister.Weights(head.once, batch.sequences);
   if (dim != model.hidden) lister.Weight(Part::kHeadProjection, rows, dim, model.hidden);
   if (head.pooler > 0) lister.Weight(Part::kPooler, batch.sequences, head.pooler, model.hidden);
   if (head.transform) lister.Weight(Part::kHeadTransform, rows, model.hidden, model.hidden);

@@ -18,7 +18,8 @@ namespace meshwright::transformer {
 struct Batch {
   int64_t sequences = 1;
   int64_t tokens = 0;  // per sequence, of the last stack
-  // Per sequence, of the encoder if a decoder follows it; 0: as many as `tokens`.
+  // Per sequence, of the encoder if a decoder follows it; 0: as many as `tokens`. Of sound it is
+  // the model that says.
   int64_t source_tokens = 0;
 };
 
@@ -52,6 +53,12 @@ struct Matmul {
   // Operations forward, with every pair computed (`dense`) or only those attended to.
   double Flops(bool dense) const;
 };
+
+// Tokens of a sequence of the encoder that a decoder follows.
+int64_t SourceTokens(const Model& model, const Batch& batch);
+
+// Tokens of a sequence that pass the layers of `stack`.
+int64_t TokensOfStack(const Model& model, const Stack& stack, const Batch& batch);
 
 // Pairs (query, key) of a sequence of `tokens` tokens that `attention` sees, exactly; less than
 // tokens^2 with causal masks, windows and chunks. tokens: at most kMaxSequence.

@@ -25,6 +25,18 @@ inline constexpr int64_t kMaxExperts = int64_t{1} << 16;
 inline constexpr int64_t kMaxParameters = 1'000'000'000'000'000;
 inline constexpr int64_t kMaxSequence = int64_t{1} << 24;
 
+enum class Part : int;  // tensors.h
+
+// A weight, and whether a bias with as many elements as its first extent comes with it.
+struct WeightShape {
+  Part part = {};
+  std::vector<int64_t> shape;  // [out, in] of a matrix that tokens are multiplied with
+  bool bias = false;
+  bool matrix = false;  // it is such a matrix; of one with three extents, a block for each head
+
+  friend bool operator==(const WeightShape&, const WeightShape&) = default;
+};
+
 enum class NormKind {
   kNone,   // there is no norm at this place
   kLayer,  // LayerNorm: mean and variance
@@ -70,6 +82,16 @@ struct LatentAttention {
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
+// DeepSeek V3.2's sparse attention: small queries and keys of an indexer of their own score all
+// tokens, and attention sees those that score most. The keys are normed, with a bias.
+struct AttentionIndex {
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+  int64_t top_k = 0;  // tokens that attention sees
+
+  friend bool operator==(const AttentionIndex&, const AttentionIndex&) = default;
+};
+
 // Queries of `heads` heads attend to keys and values of `kv_heads` heads; heads is a multiple of
 // kv_heads. 1 kv head is MQA, heads kv heads are MHA, between them GQA.
 struct Attention {
@@ -95,9 +117,11 @@ struct Attention {
   // The projection of queries gives as much again, by which what the heads give is gated (Qwen 3
   // Next).
   bool output_gate = false;
-  bool sinks = false;      // a learned logit per head that takes part in the softmax (GPT-OSS)
-  bool fused_qkv = false;  // checkpoints hold the projections of q, k and v as one tensor
+  bool sinks = false;        // a learned logit per head that takes part in the softmax (GPT-OSS)
+  bool fused_qkv = false;    // checkpoints hold the projections of q, k and v as one tensor
+  bool shares_keys = false;  // keys and values are those of an earlier layer (Gemma 3n)
   std::optional<LatentAttention> latent = std::nullopt;
+  std::optional<AttentionIndex> index = std::nullopt;  // of latent attention with a rank of queries
 
   friend bool operator==(const Attention&, const Attention&) = default;
 };
@@ -108,6 +132,8 @@ enum class RecurrenceKind {
   kStateSpaceDual,  // Mamba-2: a matrix a head, scanned in chunks, which are matmuls
   kGatedDelta,      // Gated DeltaNet: the same, and what a key had added is taken away first
   kGatedUnit,       // RG-LRU: a number a channel
+  kLightning,       // MiniMax: a matrix a head that decays at a fixed rate, scanned in chunks
+  kWeightedSum,     // RWKV 4: a weighted mean of values a channel
   kConvolution,     // no state: a short convolution between two gates
 };
 
@@ -129,7 +155,7 @@ struct Recurrence {
   friend bool operator==(const Recurrence&, const Recurrence&) = default;
 };
 
-enum class Activation { kGelu, kRelu, kSilu, kSquaredRelu };
+enum class Activation { kGelu, kRelu, kSilu, kSquaredRelu, kXielu };  // xIELU has two parameters
 
 // down(act(up(x))), or down(act(gate(x)) * up(x)) if gated.
 struct Mlp {
@@ -183,6 +209,7 @@ struct Layer {
   Norm mlp_norm;
   Norm attention_output_norm;  // Gemma 2 and 3: between attention and the residual sum
   Norm mlp_output_norm;
+  std::vector<WeightShape> beside;  // what tokens pass beside all of these
 
   friend bool operator==(const Layer&, const Layer&) = default;
 };
@@ -211,7 +238,20 @@ struct PatchEmbedding {
   bool bias = true;
   bool class_token = true;
 
+  int64_t side() const { return image / patch; }  // patches of a side
+
   friend bool operator==(const PatchEmbedding&, const PatchEmbedding&) = default;
+};
+
+inline constexpr int64_t kSoundTaps = 3;
+
+// Sound as spectra (Whisper): two convolutions of kSoundTaps, of which the second halves what the
+// encoder sees.
+struct SoundEmbedding {
+  int64_t channels = 0;   // of a spectrum
+  int64_t positions = 0;  // tokens of the encoder, whose positions are fixed
+
+  friend bool operator==(const SoundEmbedding&, const SoundEmbedding&) = default;
 };
 
 // The part that turns tokens into vectors of `hidden` elements.
@@ -222,6 +262,9 @@ struct Embedding {
   int64_t token_types = 0;  // rows of a table of segments (BERT); 0: none
   Norm norm = {};
   std::optional<PatchEmbedding> patches = std::nullopt;
+  std::optional<SoundEmbedding> sound =
+      std::nullopt;                      // of the encoder, beside the decoder's tokens
+  std::vector<WeightShape> beside = {};  // in the order of execution
 
   friend bool operator==(const Embedding&, const Embedding&) = default;
 };
@@ -236,6 +279,8 @@ struct Head {
       false;           // BERT's MLM: dense hidden x hidden, activation and norm before the outputs
   int64_t pooler = 0;  // outputs of a dense layer on the first token; 0: none
   int64_t pooled_outputs = 0;  // classes of a second head on the pooler (BERT: next sentence)
+  std::vector<WeightShape> beside = {};  // what all tokens pass before it
+  std::vector<WeightShape> once = {};    // what one token of a sequence passes before it
 
   friend bool operator==(const Head&, const Head&) = default;
 };

@@ -34,6 +34,28 @@ const char* ActivationName(Activation activation) {
       return "silu";
     case Activation::kSquaredRelu:
       return "squared relu";
+    case Activation::kXielu:
+      return "xielu";
+  }
+  return "";
+}
+
+const char* RecurrenceName(RecurrenceKind kind) {
+  switch (kind) {
+    case RecurrenceKind::kSelective:
+      return "selective state space";
+    case RecurrenceKind::kStateSpaceDual:
+      return "state space in chunks";
+    case RecurrenceKind::kGatedDelta:
+      return "gated delta rule";
+    case RecurrenceKind::kGatedUnit:
+      return "gated linear unit";
+    case RecurrenceKind::kConvolution:
+      return "gated convolution";
+    case RecurrenceKind::kLightning:
+      return "lightning attention";
+    case RecurrenceKind::kWeightedSum:
+      return "weighted sum of values";
   }
   return "";
 }
@@ -213,19 +235,18 @@ std::string AttentionText(const Attention& a) {
   absl::StrAppend(&text, a.causal ? ", causal" : ", both ways");
   if (a.window > 0) absl::StrAppend(&text, ", window of ", a.window);
   if (a.chunk > 0) absl::StrAppend(&text, ", chunks of ", a.chunk);
+  if (a.index.has_value()) absl::StrAppend(&text, ", to ", a.index->top_k, " chosen tokens");
+  if (a.shares_keys) absl::StrAppend(&text, ", keys of an earlier layer");
   return text;
 }
 
 std::string RecurrenceText(const Recurrence& r) {
-  constexpr std::array<const char*, 5> kNames = {"selective state space", "state space in chunks",
-                                                 "gated delta rule", "gated linear unit",
-                                                 "gated convolution"};
-  std::string text = kNames[static_cast<size_t>(r.kind)];
+  std::string text = RecurrenceName(r.kind);
   if (r.heads > 1) StrAppend(&text, ", ", r.heads, " heads of ", r.head_dim, " channels");
   if (r.heads == 1) StrAppend(&text, ", ", r.head_dim, " channels");
   if (r.state > 0) StrAppend(&text, ", states of ", r.state);
   if (r.groups > 1) StrAppend(&text, " in ", r.groups, " groups");
-  StrAppend(&text, ", convolution of ", r.taps, " tokens");
+  if (r.taps > 0) StrAppend(&text, ", convolution of ", r.taps, " tokens");
   return text;
 }
 

@@ -23,6 +23,10 @@ Widths WidthsOf(const Recurrence& r) {
       return {inner, inner};
     case RecurrenceKind::kConvolution:
       return {3 * inner, inner};
+    case RecurrenceKind::kLightning:
+      return {3 * inner, 0};
+    case RecurrenceKind::kWeightedSum:
+      return {3 * inner, 0};
   }
   return {};
 }
@@ -31,20 +35,26 @@ Widths WidthsOf(const Recurrence& r) {
 
 int64_t SplitOver(const Recurrence& r) { return r.heads > 1 ? r.heads : r.head_dim; }
 
-std::vector<RecurrenceParameter> RecurrenceParameters(const Recurrence& r, int64_t hidden) {
+std::vector<WeightShape> RecurrenceParameters(const Recurrence& r, int64_t hidden) {
   const int64_t inner = r.channels();
   const auto [projected, convolved] = WidthsOf(r);
-  std::vector<RecurrenceParameter> all;
+  std::vector<WeightShape> all;
   const auto matrix = [&](Part part, std::vector<int64_t> shape, bool bias = false) {
     all.push_back({part, std::move(shape), bias, /*matrix=*/true});
   };
   const auto other = [&](Part part, std::vector<int64_t> shape, bool bias = false) {
     all.push_back({part, std::move(shape), bias});
   };
-  matrix(Part::kRecurrenceInput, {projected, hidden}, r.bias);
+  if (r.kind == RecurrenceKind::kWeightedSum) {
+    for (const Part part : {Part::kKey, Part::kValue, Part::kReceptance})
+      matrix(part, {inner, hidden});
+  } else {
+    matrix(Part::kRecurrenceInput, {projected, hidden}, r.bias);
+  }
   if (r.kind == RecurrenceKind::kGatedUnit) matrix(Part::kRecurrenceGate, {inner, hidden}, r.bias);
   if (r.kind == RecurrenceKind::kGatedDelta) matrix(Part::kRecurrenceGate, {2 * r.heads, hidden});
-  other(Part::kConvolution, {convolved, 1, r.taps}, r.convolution_bias);
+  if (r.kind == RecurrenceKind::kLightning) matrix(Part::kRecurrenceGate, {inner, hidden});
+  if (r.taps > 0) other(Part::kConvolution, {convolved, 1, r.taps}, r.convolution_bias);
   switch (r.kind) {
     case RecurrenceKind::kSelective:
       matrix(Part::kSelection, {r.rank + 2 * r.state, inner});
@@ -76,6 +86,14 @@ std::vector<RecurrenceParameter> RecurrenceParameters(const Recurrence& r, int64
       other(Part::kDecay, {inner});
       break;
     case RecurrenceKind::kConvolution:
+      break;
+    case RecurrenceKind::kLightning:
+      other(Part::kRecurrenceNorm, {inner});
+      break;
+    case RecurrenceKind::kWeightedSum:
+      other(Part::kTokenMix, {3, hidden});  // of keys, values and receptance
+      other(Part::kDecay, {inner});
+      other(Part::kSkip, {inner});
       break;
   }
   matrix(Part::kRecurrenceOutput, {hidden, inner}, r.bias);

@@ -11,23 +11,16 @@
 // The parameters, matmuls and memory traffic of recurrences, by kind. Sources: Mamba
 // (arXiv:2312.00752, section 3), Mamba-2 (arXiv:2405.21060, sections 6 and 8), Gated DeltaNet
 // (arXiv:2412.06464, section 3) with its parallel form (arXiv:2406.06484, section 3), RG-LRU
-// (arXiv:2402.19427, section 2.4), and LFM2's short convolutions as transformers' class has them.
+// (arXiv:2402.19427, section 2.4), lightning attention (arXiv:2401.04658), RWKV (arXiv:2305.13048,
+// section 3.1), and LFM2's short convolutions as transformers' class has them.
 
 namespace meshwright::transformer {
-
-// A weight, and whether a bias with as many elements as its first extent comes with it.
-struct RecurrenceParameter {
-  Part part = Part::kRecurrenceInput;
-  std::vector<int64_t> shape;  // [out, in] of a matrix that tokens are multiplied with
-  bool bias = false;
-  bool matrix = false;  // it is such a matrix; of one with three extents, a block for each head
-};
 
 // What tensor parallelism cuts: heads, or channels where a head has all.
 int64_t SplitOver(const Recurrence& recurrence);
 
 // In the order of execution.
-std::vector<RecurrenceParameter> RecurrenceParameters(const Recurrence& recurrence, int64_t hidden);
+std::vector<WeightShape> RecurrenceParameters(const Recurrence& recurrence, int64_t hidden);
 
 // The matmuls of one sequence's scan whose operands both are activations: of kind kScan, `batch`
 // times. Of those kinds that scan in chunks; others have none.

@@ -15,7 +15,7 @@ namespace meshwright::transformer {
 // Text with {layer}, {expert} and {module} left as they are, {stack} for "encoder" or "decoder",
 // {sublayer} for the number of attentions in the layer; * stands for "weight" or "bias". Without *,
 // biases get "_bias" at the end. {gated?a:b} is a if the MLP is gated, else b, and so on with
-// {two_norms? and {each_token? as in NameContext; {bias?a:b} is a for biases.
+// {two_norms?, {each_token? and {image? as in NameContext; {bias?a:b} is a for biases.
 struct TensorName {
   Part part;
   const char* pattern;
@@ -37,6 +37,7 @@ struct NameContext {
   bool gated = false;      // the layer's MLP has a gate
   bool two_norms = false;  // attention and MLP are parallel, each behind a norm of its own
   bool each_token = true;  // the head is for every token
+  bool image = false;      // what is embedded is an image
 };
 
 // The name of the weight or bias of `part`, by `layout` or else as Llama's and its relatives'.

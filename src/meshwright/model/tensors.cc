@@ -33,7 +33,9 @@ int64_t Product(const std::vector<int64_t>& shape) {
 // Appends tensors to a list.
 class TensorLister {
  public:
-  explicit TensorLister(const Model& model) : model_(model), layout_(LayoutOf(model.family)) {}
+  explicit TensorLister(const Model& model) : model_(model), layout_(LayoutOf(model.family)) {
+    names_.image = model.embedding.patches.has_value();
+  }
 
   void AddEmbedding();
   void AddLayer(const Stack& stack, const Layer& layer);
@@ -69,8 +71,8 @@ class TensorLister {
     if (norm.weight) Add(part, {size});
     if (norm.bias) Add(part, {size}, true);
   }
+  void AddWeights(const std::vector<WeightShape>& weights);
   void AddSelfAttention(const Attention& attention);
-  void AddRecurrence(const Recurrence& recurrence);
   void AddLatentAttention(const Attention& attention);
   void AddQkNorm(const Attention& attention);
   void AddCrossAttention(const Attention& attention);
@@ -84,6 +86,13 @@ class TensorLister {
   NameContext names_;
   std::vector<Tensor> tensors_;
 };
+
+void TensorLister::AddWeights(const std::vector<WeightShape>& weights) {
+  for (const WeightShape& one : weights) {
+    Add(one.part, one.shape);
+    if (one.bias) Add(one.part, {one.shape.front()}, true);
+  }
+}
 
 void TensorLister::AddEmbedding() {
   const Embedding& embedding = model_.embedding;
@@ -104,6 +113,16 @@ void TensorLister::AddEmbedding() {
                                       ? std::vector<int64_t>{1, embedding.positions, hidden}
                                       : std::vector<int64_t>{embedding.positions, hidden});
   }
+  if (embedding.sound.has_value()) {
+    const SoundEmbedding& sound = *embedding.sound;
+    for (const auto& [part, channels] :
+         {std::pair{Part::kSoundConvolution, sound.channels}, {Part::kSoundDownsampling, hidden}}) {
+      Add(part, {hidden, channels, kSoundTaps});
+      Add(part, {hidden}, true);
+    }
+    Add(Part::kSoundPosition, {sound.positions, hidden}).trained = false;
+  }
+  AddWeights(embedding.beside);
   if (embedding.token_types > 0) Add(Part::kTokenTypeEmbedding, {embedding.token_types, hidden});
   AddNorm(Part::kEmbeddingNorm, embedding.norm, hidden);
 }
@@ -116,7 +135,8 @@ void TensorLister::AddLayer(const Stack& stack, const Layer& layer) {
   const int64_t hidden = model_.hidden;
   AddNorm(Part::kAttentionNorm, layer.attention_norm, hidden);
   if (layer.attends()) AddSelfAttention(layer.attention);
-  if (layer.recurrence.has_value()) AddRecurrence(*layer.recurrence);
+  if (layer.recurrence.has_value())
+    AddWeights(RecurrenceParameters(*layer.recurrence, model_.hidden));
   AddNorm(Part::kAttentionOutputNorm, layer.attention_output_norm, hidden);
   if (layer.cross_attention.has_value()) {
     AddNorm(Part::kCrossAttentionNorm, layer.cross_attention_norm, hidden);
@@ -126,6 +146,7 @@ void TensorLister::AddLayer(const Stack& stack, const Layer& layer) {
   if (layer.mlp.has_value()) AddMlp(*layer.mlp);
   if (layer.moe.has_value()) AddMoe(*layer.moe);
   AddNorm(Part::kMlpOutputNorm, layer.mlp_output_norm, hidden);
+  AddWeights(layer.beside);
 }
 
 void TensorLister::AddSelfAttention(const Attention& a) {
@@ -138,20 +159,13 @@ void TensorLister::AddSelfAttention(const Attention& a) {
     AddMatrix(Part::kQkv, q + k + v, hidden, a.q_bias);
   } else {
     AddMatrix(Part::kQuery, q, hidden, a.q_bias);
-    AddMatrix(Part::kKey, k, hidden, a.k_bias);
-    AddMatrix(Part::kValue, v, hidden, a.v_bias);
+    if (!a.shares_keys) AddMatrix(Part::kKey, k, hidden, a.k_bias);
+    if (!a.shares_keys) AddMatrix(Part::kValue, v, hidden, a.v_bias);
   }
   AddQkNorm(a);
   if (a.sinks) Add(Part::kSinks, {a.heads});
   if (a.relative_buckets > 0) Add(Part::kRelativeBias, {a.relative_buckets, a.heads});
   AddMatrix(Part::kAttentionOutput, hidden, a.heads * a.v_head_dim, a.o_bias);
-}
-
-void TensorLister::AddRecurrence(const Recurrence& recurrence) {
-  for (const RecurrenceParameter& one : RecurrenceParameters(recurrence, model_.hidden)) {
-    Add(one.part, one.shape);
-    if (one.bias) Add(one.part, {one.shape.front()}, true);
-  }
 }
 
 void TensorLister::AddLatentAttention(const Attention& a) {
@@ -169,6 +183,13 @@ void TensorLister::AddLatentAttention(const Attention& a) {
   AddNorm(Part::kKeyValueDownNorm, rms, latent.kv_rank);
   AddMatrix(Part::kKeyValueUp, a.heads * (latent.nope_head_dim + a.v_head_dim), latent.kv_rank,
             false);
+  if (a.index.has_value()) {
+    const AttentionIndex& index = *a.index;
+    AddMatrix(Part::kIndexQuery, index.heads * index.head_dim, latent.q_rank, false);
+    AddMatrix(Part::kIndexKey, index.head_dim, hidden, false);
+    AddNorm(Part::kIndexKeyNorm, {.kind = NormKind::kLayer, .bias = true}, index.head_dim);
+    AddMatrix(Part::kIndexWeights, index.heads, hidden, false);
+  }
   AddMatrix(Part::kAttentionOutput, hidden, a.heads * a.v_head_dim, a.o_bias);
 }
 
@@ -177,6 +198,7 @@ void TensorLister::AddQkNorm(const Attention& a) {
   const bool all = a.qk_norm == QkNorm::kAllHeads;
   for (const auto& [part, heads] :
        {std::pair{Part::kQueryNorm, a.heads}, {Part::kKeyNorm, a.kv_heads}}) {
+    if (part == Part::kKeyNorm && a.shares_keys) continue;
     Add(part, {all ? heads * a.qk_head_dim : a.qk_head_dim});
     if (a.qk_norm == QkNorm::kPerHeadBias) Add(part, {a.qk_head_dim}, true);
   }
@@ -185,8 +207,9 @@ void TensorLister::AddQkNorm(const Attention& a) {
 void TensorLister::AddCrossAttention(const Attention& a) {
   const int64_t hidden = model_.hidden;
   AddMatrix(Part::kCrossQuery, a.heads * a.qk_head_dim, hidden, a.q_bias);
-  AddMatrix(Part::kCrossKey, a.kv_heads * a.qk_head_dim, hidden, a.k_bias);
-  AddMatrix(Part::kCrossValue, a.kv_heads * a.v_head_dim, hidden, a.v_bias);
+  const int64_t k = a.kv_heads * a.qk_head_dim, v = a.kv_heads * a.v_head_dim;
+  AddMatrix(Part::kCrossKey, a.fused_qkv ? k + v : k, hidden, a.k_bias);
+  if (!a.fused_qkv) AddMatrix(Part::kCrossValue, v, hidden, a.v_bias);
   AddMatrix(Part::kCrossAttentionOutput, hidden, a.heads * a.v_head_dim, a.o_bias);
 }
 
@@ -198,6 +221,7 @@ void TensorLister::AddMlp(const Mlp& mlp) {
     if (mlp.gated) AddMatrix(Part::kMlpGate, mlp.ffn, hidden, mlp.up_bias);
     AddMatrix(Part::kMlpUp, mlp.ffn, hidden, mlp.up_bias);
   }
+  if (mlp.activation == Activation::kXielu) Add(Part::kActivation, {2});
   AddMatrix(Part::kMlpDown, hidden, mlp.ffn, mlp.down_bias);
 }
 
@@ -248,9 +272,11 @@ void TensorLister::AddFusedExperts(const Moe& moe) {
 
 void TensorLister::AddHead() {
   const Head& head = model_.head;
-  names_ = {.each_token = head.every_token};
+  names_.each_token = head.every_token;
   const int64_t hidden = model_.hidden;
   const int64_t dim = model_.embedding.dim > 0 ? model_.embedding.dim : hidden;
+  AddWeights(head.beside);
+  AddWeights(head.once);
   if (dim != hidden) AddMatrix(Part::kHeadProjection, dim, hidden, false);
   if (head.pooler > 0) AddMatrix(Part::kPooler, head.pooler, hidden, true);
   if (head.transform) {
@@ -346,9 +372,9 @@ ParameterCounts CountParameters(const std::vector<Tensor>& tensors) {
     } else {
       counts.total = Plus(counts.total, elements);
       counts.active = Plus(counts.active, tensor.active_elements);
-      const bool table = tensor.part == Part::kTokenEmbedding ||
-                         tensor.part == Part::kPositionEmbedding ||
-                         tensor.part == Part::kTokenTypeEmbedding;
+      const bool table =
+          tensor.part == Part::kTokenEmbedding || tensor.part == Part::kPositionEmbedding ||
+          tensor.part == Part::kTokenTypeEmbedding || tensor.part == Part::kLayerEmbedding;
       if (table) counts.embedding = Plus(counts.embedding, elements);
     }
   }

@@ -13,14 +13,21 @@
 namespace meshwright::transformer {
 
 // The function of a tensor. Weights and biases of the same thing are of the same part.
-enum class Part {
+enum class Part : int {
   kTokenEmbedding,
   kPositionEmbedding,
   kTokenTypeEmbedding,
   kPatchEmbedding,
   kClassToken,
+  kSoundConvolution,
+  kSoundDownsampling,
+  kSoundPosition,
   kEmbeddingNorm,
   kEmbeddingProjection,  // where rows of the table are not as long as the residual stream
+  kLayerEmbedding,       // Gemma 3n: a table of tokens with a row for each layer
+  kLayerInput,           // ... and a projection of the embedding that is added
+  kLayerInputNorm,
+  kStreamsIn,  // AltUp (arXiv:2301.13310): to the further residual streams
   kAttentionNorm,
   kQuery,
   kKey,
@@ -37,7 +44,13 @@ enum class Part {
   kKeyValueDown,  // to the rank and to the elements of the key that all heads share
   kKeyValueDownNorm,
   kKeyValueUp,
+  kIndexQuery,  // sparse attention: what chooses the tokens that are seen
+  kIndexKey,
+  kIndexKeyNorm,
+  kIndexWeights,
   kAttentionOutputNorm,
+  kTokenMix,         // RWKV: how much of the token before enters keys, values and receptance
+  kReceptance,       // ... a gate
   kRecurrenceInput,  // of a recurrence: projection in
   kRecurrenceGate,   // ... of what gates it
   kConvolution,
@@ -65,7 +78,21 @@ enum class Part {
   kMlpUp,
   kMlpGateUp,  // gate and up in one tensor
   kMlpDown,
+  kActivation,  // of the activation function
+  kMlpTokenMix,
+  kMlpReceptance,
   kMlpOutputNorm,
+  kLowRankDown,  // Gemma 3n: of a residual path of low rank
+  kLowRankUp,
+  kLowRankNorm,
+  kLayerInputGate,  // ... of the layer's own input
+  kLayerInputUp,
+  kLayerInputOutputNorm,
+  kStreamScale,  // ... of AltUp, within a layer
+  kStreamCorrection,
+  kStreamPrediction,
+  kStreamRouter,
+  kStreamRouterNorm,
   kRouter,
   kBalanceBias,
   kExpertGate,
@@ -77,6 +104,14 @@ enum class Part {
   kSharedExpertDown,
   kSharedExpertScale,
   kFinalNorm,
+  kStreamsOut,    // AltUp: of the further residual streams, before they are added up
+  kPoolingProbe,  // SigLIP: a query that attends to all tokens
+  kPoolingQuery,
+  kPoolingKeyValue,
+  kPoolingOutput,
+  kPoolingNorm,
+  kPoolingUp,
+  kPoolingDown,
   kHeadProjection,  // the way back of kEmbeddingProjection
   kHead,
   kHeadTransform,

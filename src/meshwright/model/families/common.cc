@@ -21,7 +21,7 @@ constexpr NamedActivation kActivations[] = {
     {"gelu_fast", Activation::kGelu},    {"gelu_pytorch_tanh", Activation::kGelu},
     {"quick_gelu", Activation::kGelu},   {"relu", Activation::kRelu},
     {"relu2", Activation::kSquaredRelu}, {"silu", Activation::kSilu},
-    {"swish", Activation::kSilu},
+    {"swish", Activation::kSilu},        {"xielu", Activation::kXielu},
 };
 
 Span SpanOf(const Config& config, std::string_view name, size_t index) {
@@ -107,6 +107,25 @@ Attention ReadHeads(const Config& config, int64_t hidden, const AttentionFields&
   }
   attention.qk_head_dim = attention.v_head_dim = head_dim;
   return attention;
+}
+
+bool ReadPatches(const Config& config, const PatchEmbedding& unless, Model* model) {
+  PatchEmbedding patches = unless;
+  patches.image = config.Count("image_size", kMaxWidth, unless.image);
+  patches.patch = config.Count("patch_size", kMaxWidth, unless.patch);
+  patches.channels = config.Count("num_channels", kMaxWidth, unless.channels);
+  if (patches.side() == 0 || patches.side() * patches.side() >= kMaxVocabulary) {
+    config.Fail("patch_size",
+                absl::StrCat("an image of ", patches.image,
+                             " pixels has no patches, "
+                             "or too many, of this size; valid are 1 to ",
+                             patches.image, ", and at most ", kMaxVocabulary, " patches"));
+    return false;
+  }
+  model->embedding.patches = patches;
+  model->embedding.positions = patches.side() * patches.side() + (patches.class_token ? 1 : 0);
+  model->max_sequence = model->embedding.positions;
+  return true;
 }
 
 void SetBiases(Attention& attention, bool qkv, bool output) {

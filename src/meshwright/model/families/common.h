@@ -45,6 +45,11 @@ struct AttentionFields {
 // Heads and their size; errors where they do not divide say what would.
 Attention ReadHeads(const Config& config, int64_t hidden, const AttentionFields& fields);
 
+// Patches of an image (`image_size`, `patch_size`, `num_channels`) as the embedding, with a
+// position for each and for the class token. Returns false, and fails, where there are none or too
+// many.
+bool ReadPatches(const Config& config, const PatchEmbedding& unless, Model* model);
+
 void SetBiases(Attention& attention, bool qkv, bool output);
 
 // "gelu_new" and so on.

@@ -1,8 +1,11 @@
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "meshwright/model/families/common.h"
 
-// DeepSeek V2 (arXiv:2405.04434), V3 (arXiv:2412.19437) and Kimi K2, which is V3 in other sizes.
+// DeepSeek V2 (arXiv:2405.04434), V3 (arXiv:2412.19437), V3.2 (arXiv:2512.02556), which attends to
+// chosen tokens, and Kimi K2, which is V3 in other sizes.
 
 namespace meshwright::transformer {
 namespace {
@@ -63,19 +66,27 @@ void ReadDeepseek(const FamilyInput& input, Model* model) {
   const int64_t step = config.Count("moe_layer_freq", kMaxLayers, 1);
   Layer dense;
   dense.attention = ReadLatentAttention(config);
+  if (model->family == "deepseek_v32") {
+    dense.attention.index = {.heads = config.Count("index_n_heads", kMaxWidth, 64),
+                             .head_dim = config.Count("index_head_dim", kMaxWidth, 128),
+                             .top_k = config.Count("index_topk", kMaxVocabulary, 2048)};
+  }
   dense.attention_norm = dense.mlp_norm = RmsNorm();
   Layer moe = dense;
   // Shared experts are MLPs like those of dense layers; routed ones have no biases.
   const bool bias = !v3 && config.Flag("mlp_bias", false);
-  if (first > 0 || step > 1) {
+  if (first > 0 || step > 1 || config.Has("mlp_layer_types")) {
     dense.mlp = ReadGatedMlp(config);
     dense.mlp->up_bias = dense.mlp->down_bias = bias;
   }
   moe.moe = ReadExperts(config, v3);
   moe.moe->shared.up_bias = moe.moe->shared.down_bias = bias;
   Stack& stack = model->stacks.emplace_back();
+  const std::optional<std::vector<std::string>> kinds = config.Texts("mlp_layer_types");
   for (int64_t i = 0; i < layers; ++i) {
-    AppendLayer(stack, i >= first && i % step == 0 ? moe : dense);
+    const bool sparse = kinds.has_value() && i < std::ssize(*kinds) ? (*kinds)[i] == "sparse"
+                                                                    : i >= first && i % step == 0;
+    AppendLayer(stack, sparse ? moe : dense);
   }
   stack.final_norm = RmsNorm();
   model->mtp.modules = config.CountOrZero("num_nextn_predict_layers|num_mtp_layers", kMaxLayers, 0);

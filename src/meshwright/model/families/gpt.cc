@@ -41,8 +41,13 @@ void ReadGpt2(const FamilyInput& input, Model* model) {
                 {.heads = "n_head|num_attention_heads", .kv_heads = "", .head_dim = ""});
   heads.position = PositionKind::kNone;
   const int64_t ffn = config.Count("n_inner", kMaxFfn, 4 * model->hidden);
-  model->stacks.push_back(
-      EqualLayers(ReadLayer(config, heads, ffn, "activation_function"), layers, LayerNorm()));
+  Layer layer = ReadLayer(config, heads, ffn, "activation_function");
+  if (config.Flag("add_cross_attention", false)) {
+    layer.cross_attention = layer.attention;
+    layer.cross_attention->causal = false;
+    layer.cross_attention_norm = LayerNorm();
+  }
+  model->stacks.push_back(EqualLayers(layer, layers, LayerNorm()));
 }
 
 void ReadGptNeox(const FamilyInput& input, Model* model) {
@@ -131,6 +136,10 @@ const TensorLayout& Gpt2Layout() {
                                  {Part::kAttentionNorm, "ln_1.*"},
                                  {Part::kQkv, "attn.c_attn.*"},
                                  {Part::kAttentionOutput, "attn.c_proj.*"},
+                                 {Part::kCrossAttentionNorm, "ln_cross_attn.*"},
+                                 {Part::kCrossQuery, "crossattention.q_attn.*"},
+                                 {Part::kCrossKey, "crossattention.c_attn.*"},
+                                 {Part::kCrossAttentionOutput, "crossattention.c_proj.*"},
                                  {Part::kMlpNorm, "ln_2.*"},
                                  {Part::kMlpUp, "mlp.c_fc.*"},
                                  {Part::kMlpDown, "mlp.c_proj.*"},

@@ -6,8 +6,8 @@
 #include "meshwright/model/families/common.h"
 
 // Decoders whose layers are Llama's but for norms, biases and windows: OLMo 2 and 3, Granite, GLM,
-// StarCoder 2, SmolLM 3, EXAONE 4, Seed-OSS, Hunyuan, ERNIE 4.5, Cohere, StableLM; and those with
-// experts: OLMoE, Granite MoE, dots.1, GLM 4.5, MiniMax M2.
+// StarCoder 2, SmolLM 3, EXAONE 4, Seed-OSS, Hunyuan, ERNIE 4.5, Cohere, StableLM, Apertus; and
+// those with experts: OLMoE, Granite MoE, dots.1, GLM 4.5, MiniMax M2, ERNIE 4.5 MoE, Hunyuan MoE.
 
 namespace meshwright::transformer {
 namespace {
@@ -76,22 +76,32 @@ Layer LayerOf(const Attention& attention, const Variant& v) {
   return layer;
 }
 
-// Layers with the MLP, or from `first_moe` on with the experts.
+// Which layers have experts: every `step`-th, counted from 1, of those from `first` to `last`.
+struct SparseLayers {
+  int64_t first = 0, last = kMaxLayers, step = 1;
+
+  bool Has(int64_t layer) const {
+    return layer >= first && layer <= last && (layer + 1) % step == 0;
+  }
+  bool all(int64_t layers) const { return first == 0 && last >= layers - 1 && step == 1; }
+};
+
+// Layers with the MLP or, where there are experts, with these.
 void AppendLayers(const Config& config, int64_t layers, const Variant& v, const Attention& usual,
-                  const std::optional<Moe>& moe, int64_t first_moe, Model* model) {
+                  const std::optional<Moe>& moe, const SparseLayers& sparse, Model* model) {
   const int64_t window = v.window.empty() ? 0 : ReadWindow(config, v.window, v.default_window);
   const std::vector<Span> spans = ReadSpans(config, layers, [&](int64_t layer) {
     const bool full = window == 0 || (v.full_every > 0 && (layer + 1) % v.full_every == 0);
     return full ? Span::kFull : Span::kSliding;
   });
-  const bool any_dense = !moe.has_value() || first_moe > 0;
+  const bool any_dense = !moe.has_value() || !sparse.all(layers);
   const Mlp mlp = any_dense ? ReadMlp(config, v) : Mlp();
   Stack& stack = model->stacks.emplace_back();
   for (size_t i = 0; i < spans.size(); ++i) {
     Attention attention = usual;
     attention.window = spans[i] == Span::kSliding ? window : 0;
     Layer layer = LayerOf(attention, v);
-    if (moe.has_value() && static_cast<int64_t>(i) >= first_moe) {
+    if (moe.has_value() && sparse.Has(static_cast<int64_t>(i))) {
       layer.moe = moe;
     } else {
       layer.mlp = mlp;
@@ -105,16 +115,19 @@ void ReadDense(const FamilyInput& input, const Variant& v, Model* model) {
   const int64_t layers =
       StartDecoder(input, {.default_positions = v.positions, .tied = v.tied}, model);
   const Attention attention = ReadAttention(input.config, *model, v);
-  AppendLayers(input.config, layers, v, attention, std::nullopt, 0, model);
+  AppendLayers(input.config, layers, v, attention, std::nullopt, {}, model);
 }
 
 struct ExpertFields {
   std::string_view ffn = "moe_intermediate_size";
+  std::string_view top_k_field = "num_experts_per_tok";
   int64_t experts = 0, top_k = 0;  // where the configuration does not say
   std::string_view shared = "";    // field of the number of shared experts
   int64_t default_shared = 0;
-  std::string_view first = "";  // field of the first layer with experts
+  std::string_view shared_bias = "";  // field of their biases
+  std::string_view first = "";        // field of the first layer with experts
   int64_t default_first = 0;
+  std::string_view last = "", step = "";  // and of SparseLayers' others
   bool balance_bias = false;
 };
 
@@ -125,23 +138,31 @@ void ReadSparse(const FamilyInput& input, const Variant& v, const ExpertFields& 
       StartDecoder(input, {.default_positions = v.positions, .tied = v.tied}, model);
   const Attention attention = ReadAttention(config, *model, v);
   Moe moe;
-  moe.experts = config.Count("num_experts|num_local_experts|n_routed_experts", kMaxExperts,
-                             fields.experts > 0 ? std::optional(fields.experts) : std::nullopt);
-  moe.top_k = config.Count("num_experts_per_tok", kMaxExperts,
+  moe.experts =
+      config.Count("num_experts|num_local_experts|n_routed_experts|moe_num_experts", kMaxExperts,
+                   fields.experts > 0 ? std::optional(fields.experts) : std::nullopt);
+  moe.top_k = config.Count(fields.top_k_field, kMaxExperts,
                            fields.top_k > 0 ? std::optional(fields.top_k) : std::nullopt);
   moe.expert = ReadGatedMlp(config, fields.ffn);
   moe.balance_bias = fields.balance_bias;
-  CheckTopK(config, "num_experts_per_tok", moe);
+  CheckTopK(config, fields.top_k_field, moe);
   const int64_t shared =
-      fields.shared.empty() ? 0
+      fields.shared.empty() ? fields.default_shared
                             : config.CountOrZero(fields.shared, kMaxExperts, fields.default_shared);
   moe.shared = moe.expert;
   moe.shared.ffn = shared * moe.expert.ffn;
+  if (!fields.shared_bias.empty())
+    moe.shared.up_bias = moe.shared.down_bias = config.Flag(fields.shared_bias, false);
   if (moe.shared.ffn > kMaxFfn)
     config.Fail(fields.shared, "the shared experts together are too large");
-  const int64_t first =
-      fields.first.empty() ? 0 : config.CountOrZero(fields.first, kMaxLayers, fields.default_first);
-  AppendLayers(config, layers, v, attention, moe, first, model);
+  SparseLayers sparse;
+  if (!fields.first.empty())
+    sparse.first = config.CountOrZero(fields.first, kMaxLayers, fields.default_first);
+  // -1: the last there is.
+  if (!fields.last.empty() && !config.IsNumber(fields.last, -1))
+    sparse.last = config.CountOrZero(fields.last, kMaxLayers, kMaxLayers);
+  if (!fields.step.empty()) sparse.step = config.Count(fields.step, kMaxLayers, 1);
+  AppendLayers(config, layers, v, attention, moe, sparse, model);
 }
 
 constexpr Norm kPlainLayerNorm = {.kind = NormKind::kLayer, .weight = true, .bias = false};
@@ -308,6 +329,55 @@ void ReadMinimaxM2(const FamilyInput& input, Model* model) {
               .output_bias = "",
               .qk_norm = QkNorm::kAllHeads},
              {.ffn = "intermediate_size", .experts = 256, .top_k = 8, .balance_bias = true}, model);
+}
+
+void ReadErnieMoe(const FamilyInput& input, Model* model) {
+  ReadSparse(input,
+             {.positions = 131072,
+              .tied = true,
+              .kv_heads = 4,
+              .qkv_bias = "use_bias",
+              .output_bias = "use_bias",
+              .mlp_bias = "use_bias"},
+             {.top_k_field = "moe_k|num_experts_per_tok",
+              .experts = 64,
+              .top_k = 6,
+              .shared = "moe_num_shared_experts",
+              .default_shared = 2,
+              .shared_bias = "use_bias",
+              .first = "moe_layer_start_index",
+              .default_first = 1,
+              .last = "moe_layer_end_index",
+              .step = "moe_layer_interval",
+              .balance_bias = true},
+             model);
+  model->head.bias = model->head.outputs > 0 && input.task == Task::kLanguageModel &&
+                     input.config.Flag("use_bias", false);
+}
+
+// Each layer has an MLP beside the experts, of their size.
+void ReadHunyuanMoe(const FamilyInput& input, Model* model) {
+  ReadSparse(input, {.qk_norm = QkNorm::kPerHead},
+             {.ffn = "intermediate_size",
+              .top_k_field = "moe_topk|num_experts_per_tok",
+              .experts = 1,
+              .top_k = 1,
+              .default_shared = 1},
+             model);
+}
+
+void ReadApertus(const FamilyInput& input, Model* model) {
+  ReadDense(
+      input,
+      {.positions = 65536, .qk_norm = QkNorm::kPerHead, .gated = false, .activation = "xielu"},
+      model);
+}
+
+const TensorLayout& ApertusLayout() {
+  static const TensorLayout* const kLayout =
+      new TensorLayout{.names = {{Part::kAttentionNorm, "attention_layernorm.*"},
+                                 {Part::kMlpNorm, "feedforward_layernorm.*"}}};
+  return *kLayout;
 }
 
 const TensorLayout& PostNormLayout() {

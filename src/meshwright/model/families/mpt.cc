@@ -46,8 +46,11 @@ void ReadMpt(const FamilyInput& input, Model* model) {
   attention.fused_qkv = true;
   attention.position = alibi ? PositionKind::kAlibi : PositionKind::kNone;
   SetBiases(attention, bias, bias);
-  const int64_t ratio = config.Count("expansion_ratio", 64, 4);
-  layer.mlp = Mlp{.ffn = ratio * model->hidden, .up_bias = bias, .down_bias = bias};
+  constexpr int64_t kExpansion = 4;  // whatever the field says
+  if (config.Count("expansion_ratio", 64, kExpansion) != kExpansion)
+    model->notes.emplace_back(
+        "MLPs are 4 x hidden, as in transformers' class, not expansion_ratio.");
+  layer.mlp = Mlp{.ffn = kExpansion * model->hidden, .up_bias = bias, .down_bias = bias};
   const Norm norm = {.kind = NormKind::kLayer, .weight = true, .bias = bias};
   layer.attention_norm = layer.mlp_norm = norm;
   model->stacks.push_back(EqualLayers(layer, layers, norm));

@@ -141,4 +141,36 @@ const TensorLayout& RecurrentGemmaLayout() {
   return *kLayout;
 }
 
+const TensorLayout& MinimaxLayout() {
+  static const TensorLayout* const kLayout =
+      new TensorLayout{.names = {{Part::kRecurrenceInput, "self_attn.qkv_proj.*"},
+                                 {Part::kRecurrenceGate, "self_attn.output_gate.*"},
+                                 {Part::kRecurrenceNorm, "self_attn.norm.*"},
+                                 {Part::kRecurrenceOutput, "self_attn.out_proj.*"},
+                                 {Part::kRouter, "block_sparse_moe.gate.*"},
+                                 {Part::kExpertGate, "block_sparse_moe.experts.{expert}.w1.*"},
+                                 {Part::kExpertUp, "block_sparse_moe.experts.{expert}.w3.*"},
+                                 {Part::kExpertDown, "block_sparse_moe.experts.{expert}.w2.*"}}};
+  return *kLayout;
+}
+
+const TensorLayout& RwkvLayout() {
+  static const TensorLayout* const kLayout =
+      new TensorLayout{.layer_prefix = "rwkv.blocks.{layer}.",
+                       .names = {{Part::kTokenEmbedding, "rwkv.embeddings.*"},
+                                 {Part::kEmbeddingNorm, "rwkv.blocks.0.pre_ln.*"},
+                                 {Part::kAttentionNorm, "ln1.*"},
+                                 {Part::kMlpNorm, "ln2.*"},
+                                 {Part::kKey, "attention.key.*"},
+                                 {Part::kValue, "attention.value.*"},
+                                 {Part::kDecay, "attention.time_decay"},
+                                 {Part::kSkip, "attention.time_first"},
+                                 {Part::kRecurrenceOutput, "attention.output.*"},
+                                 {Part::kMlpUp, "feed_forward.key.*"},
+                                 {Part::kMlpDown, "feed_forward.value.*"},
+                                 {Part::kFinalNorm, "rwkv.ln_out.*"},
+                                 {Part::kHead, "head.*"}}};
+  return *kLayout;
+}
+
 }  // namespace meshwright::transformer

@@ -1,4 +1,3 @@
-#include "absl/strings/str_cat.h"
 #include "meshwright/model/families/common.h"
 
 // ViT (arXiv:2010.11929): patches of an image and a class token instead of words.
@@ -9,22 +8,7 @@ void ReadVit(const FamilyInput& input, Model* model) {
   const Config& config = input.config;
   model->hidden = config.Count("hidden_size", kMaxWidth);
   const int64_t layers = config.Count("num_hidden_layers", kMaxLayers);
-  PatchEmbedding patches;
-  patches.image = config.Count("image_size", kMaxWidth, 224);
-  patches.patch = config.Count("patch_size", kMaxWidth, 16);
-  patches.channels = config.Count("num_channels", kMaxWidth, 3);
-  const int64_t side = patches.image / patches.patch;
-  if (side == 0 || side * side >= kMaxVocabulary) {
-    config.Fail("patch_size",
-                absl::StrCat("an image of ", patches.image,
-                             " pixels has no patches, "
-                             "or too many, of this size; valid are 1 to ",
-                             patches.image, ", and at most ", kMaxVocabulary, " patches"));
-    return;
-  }
-  model->embedding.patches = patches;
-  model->embedding.positions = side * side + 1;
-  model->max_sequence = model->embedding.positions;
+  if (!ReadPatches(config, {.image = 224, .patch = 16, .channels = 3}, model)) return;
   const bool qkv_bias = config.Flag("qkv_bias", true);
   Layer layer;
   layer.attention = ReadHeads(config, model->hidden, {.kv_heads = "", .head_dim = ""});
