@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "meshwright/export/launch_filter.h"
+#include "meshwright/export/target.h"
 #include "meshwright/request/asked_of_plan.h"
 #include "tests/testing/data.h"
 
@@ -50,6 +52,53 @@ TEST(AskPlanner, HoldsToWhatFrameworksLaunch) {
               HasSubstr("no plan is for --for torchtitan"));
   EXPECT_THAT(message(R"("for": "torchtitan", "steps": 9)"),
               HasSubstr("torchtitan has no launch over groups of nodes"));
+}
+
+TEST(AskPlanner, PlansForAFrameworkUnlessToldOtherwise) {
+  const auto answer = [](const std::string& more) {
+    return AskedIn("llama3-70b", R"({"cluster": "8x8xh100-sxm", "global-batch": 256)" + more + "}");
+  };
+  const absl::StatusOr<PlanAnswer> usual = answer("");
+  const absl::StatusOr<PlanAnswer> any = answer(R"(, "for": "any")");
+  const absl::StatusOr<PlanAnswer> all = answer(R"(, "for": "none")");
+  ASSERT_TRUE(usual.ok() && any.ok() && all.ok());
+  EXPECT_THAT(TargetsThatLaunch(*usual->plan), testing::Contains("megatron"));
+  EXPECT_EQ(usual->plan->model->configuration, any->plan->model->configuration);
+  EXPECT_LT(all->plan->step_seconds, usual->plan->step_seconds);
+  EXPECT_THAT(TargetsThatLaunch(*all->plan), testing::IsEmpty());
+  EXPECT_THAT(usual->table(), HasSubstr("beyond    another 2 % with tp=1 "));
+  for (const auto* const named : {&any, &all})
+    EXPECT_THAT((*named)->table(), testing::Not(HasSubstr("beyond")));
+  // What no framework is launched with, but fixed, is planned, and said.
+  const absl::StatusOr<PlanAnswer> fixed = answer(R"(, "fix": ["recompute=modules"])");
+  ASSERT_TRUE(fixed.ok()) << fixed.status();
+  EXPECT_THAT(fixed->plan->warnings, testing::Contains(HasSubstr("what --for none plans")));
+  EXPECT_THAT(
+      std::string(answer(R"(, "for": "any", "fix": ["recompute=modules"])").status().message()),
+      HasSubstr("--for any: no configuration of llama3-70b"));
+}
+
+// A model that Megatron-LM does not take is planned for, and costed as, a framework that does.
+TEST(AskPlanner, CostsAsTheFrameworkThatTakesTheModel) {
+  const auto planned = [](const std::string& more) {
+    return AskedIn("gemma2-9b", R"({"cluster": "8xh100-sxm", "global-batch": 64)" + more + "}");
+  };
+  const absl::StatusOr<PlanAnswer> usual = planned("");
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  const std::vector<std::string> targets = TargetsThatLaunch(*usual->plan);
+  ASSERT_FALSE(targets.empty());
+  EXPECT_EQ(usual->plan->model->framework, targets.front());
+  const absl::StatusOr<PlanAnswer> named = planned(R"(, "for": ")" + targets.front() + "\"");
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(usual->plan->step_seconds, named->plan->step_seconds);
+  // Of models that are no causal language models export writes no program.
+  const absl::StatusOr<PlanAnswer> t5 =
+      AskedIn("t5-large", R"({"cluster": "8xh100-sxm", "global-batch": 64, "seq": 512})");
+  ASSERT_TRUE(t5.ok()) << t5.status();
+  const std::string first = TargetsThatLaunch(*t5->plan).front();
+  EXPECT_EQ(t5->plan->model->framework, first);
+  EXPECT_TRUE(RunsOwnProgram(*t5->plan, **FindExportTarget(first)));
+  EXPECT_FALSE(RunsOwnProgram(*usual->plan, **FindExportTarget(targets.front())));
 }
 
 // A plan that is planned again from what it says of itself is asked the same, and gives the same.

@@ -106,7 +106,9 @@ TEST_F(ExportRefusalTest, CommandsPlanWhatTheTargetTakes) {
         "--memory",
         any({"device", "device", "20GiB"}),
         "--objective",
-        any({"time", "time", "gpus"})};
+        any({"time", "time", "gpus"}),
+        "--for",
+        "none"};
     if (random() % 2 == 0) arguments.insert(arguments.end(), {"--fix", "cp=2,context=ulysses"});
     if (!Plans(arguments)) continue;
     for (const char* const target :

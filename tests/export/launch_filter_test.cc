@@ -94,7 +94,7 @@ TEST(LaunchFilterTest, TheBestOfAllIsNotForAll) {
 
 TEST(LaunchFilterTest, AnyTargetWillDo) {
   const ModelLaunch launch = *ReadModelLaunch(SamplePlanOf({.fixes = "tp=4,sp=on,pp=2"}), 0);
-  const auto takes = AnyLaunchFilter(launch);
+  const auto takes = AnyLaunchFilter(TargetsOfFrameworks(launch), launch);
   transformer::Configuration c = launch.configuration;
   EXPECT_TRUE(takes(c));
   c.ends_as_layers = true;  // of no target

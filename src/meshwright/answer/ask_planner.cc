@@ -52,17 +52,17 @@ struct Planner {
   }
 
   absl::StatusOr<PlanAnswer> operator()(ModelRequest& request) {
-    MW_RETURN_IF_ERROR(AddLaunchFilter(request));
     request.stop = std::move(hooks.stop);
-    MW_ASSIGN_OR_RETURN(const Plan plan, PlanModel(request));
-    return PlanAnswer{.plan = plan, .table = [plan] { return PlanTable(plan, InShort(plan)); }};
+    MW_ASSIGN_OR_RETURN(const Plan plan, PlanLaunched(request));
+    return PlanAnswer{.plan = plan, .table = [plan, request] {
+                        return PlanTable(plan, InShort(plan)) + BeyondLaunches(request, plan);
+                      }};
   }
 
   absl::StatusOr<PlanAnswer> operator()(SweepRequest& request) {
-    MW_RETURN_IF_ERROR(AddLaunchFilter(request.model));
     request.model.stop = std::move(hooks.stop);
     MW_ASSIGN_OR_RETURN(const std::vector<SweepRow> rows,
-                        SweepModel(request.model, request.range, request.weak));
+                        SweepModel(request.model, request.range, request.weak, PlanLaunched));
     const std::vector<std::string> notes = SweepNotes(rows, request.model.cluster);
     PlanAnswer answer;
     answer.plan = SweptPlan(rows);

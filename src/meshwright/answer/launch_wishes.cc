@@ -4,16 +4,48 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/base/wrap.h"
+#include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/export/launch_filter.h"
 
 namespace meshwright {
 
+namespace {
+
+// The targets of `all` that run what the request is costed by. Where none does and nobody asked for
+// a framework, the request takes that of the first.
+std::vector<const ExportTarget*> TargetsAsCosted(const std::vector<const ExportTarget*>& all,
+                                                 ModelRequest& request) {
+  const auto of = [&](const transformer::Framework* framework) {
+    std::vector<const ExportTarget*> some;
+    for (const ExportTarget* const target : all) {
+      if (transformer::FindFramework(target->name) == framework) some.push_back(target);
+    }
+    return some;
+  };
+  std::vector<const ExportTarget*> own = of(request.framework.framework);
+  const std::string_view usual = transformer::FrameworkTable().front().name;
+  const absl::StatusOr<transformer::ChosenFramework> unasked =
+      transformer::ChooseFramework(usual, "", request.model);
+  if (!own.empty() || all.empty() || !unasked.ok() || request.framework != *unasked)
+    return own.empty() ? all : own;
+  const absl::StatusOr<transformer::ChosenFramework> first =
+      transformer::ChooseFramework(all.front()->name, "", request.model);
+  if (first.ok()) request.framework = *first;
+  return of(request.framework.framework);
+}
+
+}  // namespace
+
 absl::Status AddLaunchFilter(ModelRequest& request) {
-  if (request.launch_targets.empty()) return absl::OkStatus();
-  const bool any = request.launch_targets == kAnyTarget;
-  request.taken_by = any ? "--launchable" : StrCat("--for ", request.launch_targets);
+  if (request.launch_targets == kNoTarget) return absl::OkStatus();
+  const bool any = request.launch_targets.empty() || request.launch_targets == kAnyTarget;
+  request.fixes = transformer::LaunchableFixes(request.fixes);
+  request.taken_by = StrCat("--for ", any ? kAnyTarget : request.launch_targets.c_str());
   ModelLaunch launch;
   launch.model = request.model;
   launch.SetDescription(request.description);
@@ -21,7 +53,8 @@ absl::Status AddLaunchFilter(ModelRequest& request) {
   launch.state = request.framework.state;
   launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
   if (any) {
-    request.takes = AnyLaunchFilter(std::move(launch));
+    const std::vector<const ExportTarget*> all = TargetsOfFrameworks(launch);
+    request.takes = AnyLaunchFilter(TargetsAsCosted(all, request), std::move(launch));
     return absl::OkStatus();
   }
   MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
@@ -30,8 +63,57 @@ absl::Status AddLaunchFilter(ModelRequest& request) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Plan> PlanLaunched(const ModelRequest& request) {
+  if (request.cost != ModelCost::kCalibrated) return PlanModel(request);
+  ModelRequest launched = request;
+  MW_RETURN_IF_ERROR(AddLaunchFilter(launched));
+  absl::StatusOr<Plan> plan = PlanModel(launched);
+  if (!request.launch_targets.empty()) return plan;
+  if (plan.ok()) {
+    // The others follow from what was asked.
+    plan->options.fixes.clear();
+    for (transformer::SingleFix& fix : SplitFixes(request.fixes))
+      plan->options.fixes.push_back(std::move(fix.text));
+    return plan;
+  }
+  absl::StatusOr<Plan> any = PlanModel(request);
+  if (any.ok()) {
+    any->warnings.push_back(
+        StrCat("this is what --for none plans, as no launch is written for any framework: ",
+               FromAbsl(plan.status().message())));
+  }
+  return any;
+}
+
+std::string BeyondLaunches(const ModelRequest& request, const Plan& plan) {
+  constexpr double kLeastSaved = 0.0005;  // shares of a step that are not worth a word
+  ModelRequest all = request;
+  all.top = 1;
+  all.deadline_seconds -= plan.planning_seconds;
+  if (request.cost != ModelCost::kCalibrated || request.objective != ModelObjective::kTime ||
+      !request.launch_targets.empty() || all.deadline_seconds <= 0)
+    return "";
+  const absl::StatusOr<transformer::ChosenFramework> framework =
+      transformer::ChooseFramework(plan.model->framework, "", request.model);
+  if (framework.ok() && framework->framework != request.framework.framework)
+    all.framework = *framework;
+  const absl::StatusOr<Plan> best = PlanModel(all);
+  if (!best.ok()) return "";
+  const double saved = 1 - best->step_seconds / plan.step_seconds;
+  if (saved < kLeastSaved) return "";
+  return Hanging("beyond    ",
+                 StrCat(absl::StrFormat("another %.2g %% with ", 100 * saved),
+                        transformer::ConfigurationText(best->model->configuration),
+                        ", of which export writes a launch for no framework: --for none"));
+}
+
 absl::Status AddLaunchFilter(GroupsRequest& request) {
-  if (request.launch_targets.empty()) return absl::OkStatus();
+  if (request.launch_targets.empty() || request.launch_targets == kNoTarget)
+    return absl::OkStatus();
+  if (request.launch_targets == kAnyTarget) {
+    return absl::InvalidArgumentError(
+        "--for: any is of clusters of one type; megatron, nemo and slurm launch groups of nodes");
+  }
   transformer::hetero::Problem& problem = request.problem;
   MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
                       ParseLaunchTargets(request.launch_targets));

@@ -1,11 +1,13 @@
 #include "meshwright/cli/next_steps.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/export/command_text.h"
+#include "meshwright/export/launch_filter.h"
 #include "meshwright/export/target.h"
 
 namespace meshwright {
@@ -48,10 +50,14 @@ std::string NextSteps(const Plan& plan, const std::string& plan_path, const std:
     const std::vector<NextCommand> more = CommandsOfProgram(plan, plan_path, stages);
     commands.insert(commands.end(), more.begin(), more.end());
   } else if (const std::vector<std::string> targets = TargetsThatLaunch(plan); targets.empty()) {
-    note = "no framework launches this plan as it is: plan with --launchable, or --for one";
+    note = "no framework launches this plan as it is: plan with --for any, or for one";
   } else {
-    commands.push_back(
-        {{"meshwright", "export", plan_path}, {"--to", targets[0]}, {"-o", "launch"}});
+    NextCommand launch = {{"meshwright", "export", plan_path}, {"--to", targets[0]}};
+    const absl::StatusOr<const ExportTarget*> target = FindExportTarget(targets[0]);
+    if (target.ok() && RunsOwnProgram(plan, **target))
+      launch.push_back({"--script", "YOUR_PROGRAM.py"});
+    launch.push_back({"-o", "launch"});
+    commands.push_back(std::move(launch));
     if (targets.size() > 1)
       note = StrCat("or --to ", absl::StrJoin(targets.begin() + 1, targets.end(), ", "));
   }

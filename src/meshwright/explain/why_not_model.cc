@@ -9,6 +9,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/degrees/fixes.h"
+#include "meshwright/degrees/rank_order.h"
 #include "meshwright/explain/why_not_kinds.h"
 #include "meshwright/plan/make/build_groups_plan.h"
 #include "meshwright/plan/make/plan_groups.h"
@@ -61,6 +62,14 @@ double AimOf(const Plan& plan) {
   return plan.step_seconds;
 }
 
+// Whether a configuration makes all choices that launches usually have.
+bool AsLaunched(const transformer::Configuration& c) {
+  return c.tp2 == 1 && (c.cp == 1 || c.context == transformer::ContextKind::kRing) &&
+         c.recompute != transformer::Recompute::kModules && c.recompute_stages == 0 &&
+         !c.offload_optimizer && !c.offload_activations && !c.ends_as_layers &&
+         transformer::RankOrderOf(c).has_value();
+}
+
 bool SameDegrees(const Plan& a, const Plan& b) {
   return a.model->configuration == b.model->configuration && a.stages() == b.stages();
 }
@@ -75,8 +84,16 @@ absl::StatusOr<WhyNot> AskOfModel(const Plan& plan, const WhyNotRequest& request
   AskedOptions asked = AskedOf(plan);
   MW_ASSIGN_OR_RETURN(asked.fixes, DegreesAsked(plan, request));
   asked.top = static_cast<int64_t>(plan.model->alternatives.size()) + 1;
-  MW_ASSIGN_OR_RETURN(const PlanningRequest again, RequestOf(plan, asked));
-  const absl::StatusOr<Plan> planned = PlanAnew(again);
+  MW_ASSIGN_OR_RETURN(PlanningRequest again, RequestOf(plan, asked));
+  absl::StatusOr<Plan> planned = PlanAnew(again);
+  // What is faster than a plan for a framework may be so by what no framework has.
+  if (auto* const model = std::get_if<ModelRequest>(&again);
+      model != nullptr && planned.ok() && AimOf(*planned) < AimOf(plan) &&
+      AsLaunched(plan.model->configuration)) {
+    model->fixes = transformer::LaunchableFixes(model->fixes);
+    absl::StatusOr<Plan> launched = PlanModel(*model);
+    if (launched.ok()) planned = std::move(launched);
+  }
   WhyNot answer;
   const bool full = absl::IsResourceExhausted(planned.status());
   if (full || absl::IsInvalidArgument(planned.status())) {

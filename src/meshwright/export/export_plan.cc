@@ -121,6 +121,10 @@ std::vector<std::string> TargetsThatLaunch(const Plan& plan) {
     if (findings.ok()) CheckLaunch(*launch, target, {}, findings);
     if (findings.ok()) names.emplace_back(target.name);
   }
+  if (plan.of_model()) {
+    std::stable_partition(names.begin(), names.end(),
+                          [&](const std::string& name) { return name == plan.model->framework; });
+  }
   return names;
 }
 

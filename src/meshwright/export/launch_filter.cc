@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/degrees/framework.h"
 #include "meshwright/export/usual_choices.h"
 
 namespace meshwright {
@@ -83,22 +84,38 @@ absl::StatusOr<std::function<bool(const transformer::Configuration&)>> LaunchFil
   };
 }
 
-std::function<bool(const transformer::Configuration&)> AnyLaunchFilter(ModelLaunch launch) {
+std::vector<const ExportTarget*> TargetsOfFrameworks(const ModelLaunch& launch) {
   std::vector<const ExportTarget*> targets;
   for (const ExportTarget& target : ExportTargets()) {
-    if (target.check_model == nullptr) continue;
+    // Others run a program of the user's own.
+    if (target.check_model == nullptr || transformer::FindFramework(target.name) == nullptr)
+      continue;
     Findings findings(/*wording=*/false);
     target.check_model(launch, findings);
     RequireState(launch.state, target.writes_state, findings);
     if (findings.ok()) targets.push_back(&target);
   }
+  return targets;
+}
+
+std::function<bool(const transformer::Configuration&)> AnyLaunchFilter(
+    const std::vector<const ExportTarget*>& targets, ModelLaunch launch) {
   const auto launches = std::make_shared<LaunchesByGpus>(std::move(launch));
   return [targets, launches](const transformer::Configuration& c) {
     const ModelLaunch& on = launches->On(c.gpus());
     return std::any_of(targets.begin(), targets.end(), [&](const ExportTarget* target) {
-      return TakesConfiguration(*target, on, c);
+      const bool script = target->needs_script != nullptr && target->needs_script(on, c);
+      // Some models are run by programs of the user's own in any configuration.
+      const bool always = script && target->needs_script(on, transformer::Configuration());
+      return script == always && TakesConfiguration(*target, on, c);
     });
   };
+}
+
+bool RunsOwnProgram(const Plan& plan, const ExportTarget& target) {
+  const absl::StatusOr<ModelLaunch> launch = ReadModelLaunch(plan, 0);
+  return launch.ok() && target.needs_script != nullptr &&
+         target.needs_script(*launch, launch->configuration);
 }
 
 }  // namespace meshwright

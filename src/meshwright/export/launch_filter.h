@@ -23,8 +23,16 @@ absl::StatusOr<std::vector<const ExportTarget*>> ParseLaunchTargets(std::string_
 absl::StatusOr<std::function<bool(const transformer::Configuration&)>> LaunchFilter(
     const std::vector<const ExportTarget*>& targets, ModelLaunch launch);
 
-// Whether any target can express a configuration, whatever its options: `plan --launchable`.
-std::function<bool(const transformer::Configuration&)> AnyLaunchFilter(ModelLaunch launch);
+// The targets of frameworks that take the launch's model and state in some configuration.
+std::vector<const ExportTarget*> TargetsOfFrameworks(const ModelLaunch& launch);
+
+// Whether one of `targets` runs a configuration by what `export` writes alone, or, of a model for
+// which it writes no program, with one of the user's own: `plan --for any`.
+std::function<bool(const transformer::Configuration&)> AnyLaunchFilter(
+    const std::vector<const ExportTarget*>& targets, ModelLaunch launch);
+
+// Whether the target, which launches `plan`, runs it by a program of the user's own only.
+bool RunsOwnProgram(const Plan& plan, const ExportTarget& target);
 
 }  // namespace meshwright
 

@@ -55,7 +55,8 @@ absl::StatusOr<const ExportTarget*> FindExportTarget(std::string_view name,
 absl::Status CheckTargetTakesModel(const ModelLaunch& launch, const ExportTarget& target,
                                    std::string_view option);
 
-// The targets that launch `plan` as it is, without further options, in their order.
+// The targets that launch `plan` as it is, without further options, in their order, that of the
+// framework by which the plan was costed first.
 std::vector<std::string> TargetsThatLaunch(const Plan& plan);
 
 // The artefacts of `plan` (of its best configuration, or with `alternative` of another). A plan

@@ -6,6 +6,7 @@
 #include "meshwright/degrees/degree_table.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/model/builtin_models.h"
+#include "meshwright/plan/make/plan_model.h"
 #include "meshwright/request/asked_framework.h"
 
 namespace meshwright {
@@ -32,6 +33,7 @@ AskedRun AskedOfRun(const transformer::Run& run) {
   asked.dtype = std::string(transformer::PrecisionName(run.configuration.precision));
   if (run.mtp.has_value()) asked.mtp = *run.mtp;
   AskFramework(run.framework, run.model, asked);
+  asked.launch_targets = kNoTarget;
   asked.fixes = {absl::StrJoin(AllFixTexts(run.configuration, run.model), ",")};
   return all;
 }

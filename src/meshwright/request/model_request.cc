@@ -130,8 +130,6 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   MW_ASSIGN_OR_RETURN(request.precision, transformer::ParsePrecision(options.dtype));
   MW_ASSIGN_OR_RETURN(request.fixes, transformer::ParseFixes(options.fixes));
   MW_RETURN_IF_ERROR(ApplyTensor(options.tensor, request.fixes));
-  const bool launched = options.launchable || !options.launch_targets.empty();
-  if (launched) request.fixes = transformer::LaunchableFixes(request.fixes);
   MW_ASSIGN_OR_RETURN(request.cluster, ParseCluster(options.cluster));
   MW_RETURN_IF_ERROR(SetNetwork(options.network, request.cluster));
   request.network = options.network;
@@ -144,9 +142,7 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   if (options.mtp >= 0) request.mtp = options.mtp;
   MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
   request.workload.sequence = SequenceOf(request.model, options.sequence);
-  if (launched) {
-    request.launch_targets = options.launch_targets.empty() ? kAnyTarget : options.launch_targets;
-  }
+  request.launch_targets = options.launchable ? kAnyTarget : options.launch_targets;
   return request;
 }
 

@@ -193,14 +193,14 @@ Options ModelRows(AskedOptions& a) {
        {.kinds = kOneCluster, .known = {"1d", "2d", "seqp", "auto"}}},
       {"launchable",
        &a.launchable,
-       "only what `export` writes launches for, to one target at least: GPUs numbered in "
-       "order, context parallelism by rings, nothing offloaded unless fixed, whole layers "
-       "or attention recomputed",
-       {.kinds = kModel}},
+       "the same as --for any",
+       {.kinds = kModel, .excludes = {"for"}}},
       {"for",
        &a.launch_targets,
-       "models: only what `export` can write for each of these targets, like "
-       "megatron,nemo",
+       "models: only what `export` can write for each of these targets, like megatron,nemo; any: "
+       "for a framework at least (GPUs numbered in order, context parallelism by rings, nothing "
+       "offloaded unless fixed, whole layers or attention recomputed); none: whatever is best; "
+       "without it any, or none where no framework can",
        {.kinds = kModel | kGroups, .takes = "TARGETS"}},
       {"framework",
        &a.framework,
@@ -209,7 +209,7 @@ Options ModelRows(AskedOptions& a) {
            "costed: ",
            Names(transformer::FrameworkTable(),
                  [](const transformer::Framework& row) { return row.summary; }),
-           "; without it what --for names, else megatron"),
+           "; without it what --for names, else megatron, or the first that takes the model"),
        {.kinds = kModel | kGroups, .known = FrameworkNames(), .takes = "NAME"}},
       {"release",
        &a.release,

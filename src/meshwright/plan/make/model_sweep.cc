@@ -65,7 +65,8 @@ absl::StatusOr<SweepRange> ParseSweep(std::string_view text) {
 }
 
 absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
-                                                 const SweepRange& range, bool weak) {
+                                                 const SweepRange& range, bool weak,
+                                                 const ModelPlanner& planner) {
   std::vector<SweepRow> rows;
   absl::Status last_shortage = absl::OkStatus();
   bool any = false;
@@ -73,7 +74,7 @@ absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
     ModelRequest one = request;
     MW_ASSIGN_OR_RETURN(one.cluster, Resized(request.cluster, gpus));
     if (weak) one.workload.global_batch *= gpus / range.first;
-    absl::StatusOr<Plan> plan = PlanModel(one);
+    absl::StatusOr<Plan> plan = planner(one);
     SweepRow& row = rows.emplace_back();
     row.gpus = gpus;
     row.global_batch = one.workload.global_batch;

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_PLAN_MAKE_MODEL_SWEEP_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,13 +31,16 @@ struct SweepRow {
   double tokens_per_second = 0, efficiency = 0;
 };
 
+using ModelPlanner = std::function<absl::StatusOr<Plan>(const ModelRequest&)>;
+
 // The best plan on each number of GPUs of the request's kind: nodes as its cluster has, or one node
 // that is not full. Strong scaling keeps the global batch, weak scaling lets it grow from that of
 // the request with the GPUs. The request's deadline is of each; where it is stopped the rows end.
 // Errors: a number of GPUs that is not of whole nodes; none fits anywhere (resource exhausted) or
 // was found in time (deadline exceeded).
 absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
-                                                 const SweepRange& range, bool weak);
+                                                 const SweepRange& range, bool weak,
+                                                 const ModelPlanner& planner = PlanModel);
 
 // The plan on the most GPUs, with all rows that have one. `rows` must have such a row.
 Plan SweptPlan(const std::vector<SweepRow>& rows);

@@ -32,8 +32,8 @@ struct FailureRequest {
   double restart_seconds = 0;
 };
 
-// In place of targets' names: one at least of all that there are.
-inline constexpr char kAnyTarget[] = "any";
+// In place of targets' names: one at least of all that there are, or nothing.
+inline constexpr char kAnyTarget[] = "any", kNoTarget[] = "none";
 
 struct ModelRequest {
   transformer::Model model;
@@ -56,8 +56,9 @@ struct ModelRequest {
   std::string network;                     // that the user gave and `cluster` has; empty: none
   std::optional<int64_t> mtp;  // trained modules, as the user asked; `model` has no others
   std::optional<FailureRequest> failures;
-  // What has to be able to launch the plan: "megatron,nemo", kAnyTarget or empty, nothing. Planners
-  // go by `takes`, into which answer/launch_wishes.h turns it.
+  // What has to be able to launch the plan: "megatron,nemo", kAnyTarget or kNoTarget; empty:
+  // kAnyTarget where that is possible. Planners go by `takes`, into which answer/launch_wishes.h
+  // turns it.
   std::string launch_targets;
   // What may be planned, and in words what that is; null: everything.
   std::function<bool(const transformer::Configuration&)> takes;
