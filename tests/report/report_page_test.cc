@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/csv.h"
 #include "meshwright/explain/explain.h"
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/make/plan_program.h"
+#include "meshwright/plan/text/step_account.h"
 #include "meshwright/report/csv_tables.h"
 #include "meshwright/report/headline.h"
 #include "tests/plan/document/sample_plan.h"
@@ -287,13 +289,16 @@ TEST(Headline, SaysWhatThePlanDoes) {
                   "No kind of parallelism for the weights, but some operators are divided.",
                   HasSubstr("Of the weights that it uses and their state a device keeps"),
                   HasSubstr("; the most expensive is all-reduce over x,y, 250 ms."),
+                  HasSubstr("What limits it: compute "),
                   HasSubstr("A device holds at peak 1.00 TiB of 8.00 EiB"),
                   "The shardings were given and spread as XLA does: nothing was searched for."));
   EXPECT_THAT(PlainHeadline(SamplePipelinePlan()),
               Contains(HasSubstr("2 pipeline stages on 2 devices each run 8 micro-batches by 1f1b; "
-                                 "they wait for 12.5 % of their time.")));
+                                 "they wait for 5.0 % of their time.")));
   EXPECT_THAT(PlainHeadline(SampleModelPlan()),
               Contains(HasSubstr("Degrees: tp=2 pp=2 dp=1 sp=on")));
+  EXPECT_THAT(PlainHeadline(SampleModelPlan()),
+              Contains(absl::StrCat("What limits it: ", LimitsText(SampleModelPlan()), ".")));
   EXPECT_THAT(PlainHeadline(SampleModelPlan()),
               Contains("Failures and checkpoints leave 93.0 % of the time, 1.235e+04 tokens a "
                        "second; a checkpoint every 1400 s is best."));

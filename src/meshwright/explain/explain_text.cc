@@ -14,6 +14,7 @@
 #include "meshwright/explain/explain.h"
 #include "meshwright/explain/explain_model.h"
 #include "meshwright/explain/layer_labels.h"
+#include "meshwright/explain/layers_by_name.h"
 #include "meshwright/explain/optimality.h"
 #include "meshwright/explain/parameter_groups.h"
 #include "meshwright/explain/part_summary.h"
@@ -95,6 +96,8 @@ std::string StateSection(const std::vector<ParameterGroup>& groups) {
 }
 
 std::string LayersSection(const PartSummary& summary, const LayerLabels& labels) {
+  // Where no layer is known the axes above say it already.
+  if (summary.layers.size() == 1 && !summary.layers[0].first.has_value()) return "";
   const auto axes_text = [](const std::vector<AxisSummary>& axes) {
     return absl::StrJoin(axes, "; ", [](std::string* out, const AxisSummary& axis) {
       absl::StrAppend(out, axis.axis, " ", SharesText(axis.roles));
@@ -215,7 +218,8 @@ std::string MemorySection(const Plan& plan, const PlanPart& part, const PartSumm
       part.instructions.begin(), part.instructions.end(),
       [&](const PlanInstruction& instruction) { return instruction.name == plan.peak_at; });
   if (!part.is_stage() && at != part.instructions.end()) {
-    if (at->phase.has_value()) StrAppend(&text, ", ", Word(at->phase));
+    const std::string phase = PhaseText(summary.phase_of[at - part.instructions.begin()]);
+    if (!phase.empty()) StrAppend(&text, ", ", phase);
     const std::string source = SourceText(part, *at);
     if (!source.empty()) StrAppend(&text, ", ", Fit(source, 40));
   }
@@ -299,8 +303,12 @@ std::string LacksSection(const Plan& plan, const std::vector<Explained>& all) {
   if (part.instructions.empty()) {
     lacks.push_back("no operators, so nothing to tell kinds of parallelism from");
   } else {
-    if (none([](const PlanInstruction& one) { return one.phase.has_value(); }))
-      lacks.push_back("no phases, as the program shows no batch");
+    if (none([](const PlanInstruction& one) { return one.phase.has_value(); })) {
+      const std::vector<int32_t>& phases = all[0].summary.phase_of;
+      const bool read = std::any_of(phases.begin(), phases.end(), [](int32_t p) { return p > 0; });
+      lacks.push_back(StrCat("no phases, as the program shows no batch",
+                             read ? " (those above are read off names)" : ""));
+    }
     if (none([](const PlanInstruction& one) { return one.layer.has_value(); }))
       lacks.push_back("no layers");
     if (none([](const PlanInstruction& one) { return one.source.has_value(); }))
@@ -354,7 +362,7 @@ std::string PipelineSections(const Plan& plan, const ExplainedParts& parts) {
       Labelled("pipeline", StrCat(Counted(static_cast<int64_t>(plan.stages().size()), "stage"),
                                   ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"),
                                   ", ", plan.pipeline->schedule,
-                                  absl::StrFormat(", bubble %.1f %%", 100 * plan.bubble_share))),
+                                  absl::StrFormat(", bubble %.1f %%", 100 * BubbleShare(plan)))),
       "in short\n", PartsSection(plan, parts.all, parts.labels), WeightSection(parts.parameters),
       StateSection(parts.parameters));
 }

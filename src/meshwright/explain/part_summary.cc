@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/collective_causes.h"
+#include "meshwright/explain/layers_by_name.h"
 #include "meshwright/plan/text/folded_names.h"
 
 namespace meshwright {
@@ -102,7 +103,8 @@ std::vector<LayerRange> FindLayers(const PlanPart& part,
   return ranges;
 }
 
-std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
+std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part,
+                                              const std::vector<int32_t>& phase_of) {
   const CauseFinder causes(part);
   struct Building {
     CollectiveGroup group;
@@ -111,11 +113,12 @@ std::vector<CollectiveGroup> GroupCollectives(const PlanPart& part) {
   };
   std::vector<Building> building;
   absl::flat_hash_map<std::string, size_t> index;
-  for (const PlanInstruction& user : part.instructions) {
+  for (size_t i = 0; i < part.instructions.size(); ++i) {
+    const PlanInstruction& user = part.instructions[i];
+    const std::string phase = PhaseText(phase_of[i]);
     for (const PlanCollective& collective : user.collective) {
       const CollectiveCause cause = causes.Find(user, collective);
       const std::string source = SourceText(part, *cause.at);
-      const std::string phase(Word(user.phase));
       const std::string key =
           StrCat(collective.kind, "|", absl::StrJoin(collective.axes, ","), "|", cause.verb, "|",
                  FoldedName::Key(cause.moved), "|", source, "|", phase);
@@ -194,31 +197,29 @@ void SumKinds(const PlanPart& part, PartSummary& summary) {
   }
 }
 
+std::vector<PhaseSeconds> SumPhases(const PlanPart& part, const std::vector<int32_t>& phase_of) {
+  std::vector<PhaseSeconds> sums(kWords<Phase>.size() + 1);
+  for (size_t p = 0; p < sums.size(); ++p) sums[p].phase = PhaseText(static_cast<int32_t>(p));
+  for (size_t i = 0; i < part.instructions.size(); ++i) {
+    PhaseSeconds& sum = sums[static_cast<size_t>(phase_of[i])];
+    sum.compute += part.instructions[i].seconds;
+    for (const PlanCollective& collective : part.instructions[i].collective)
+      sum.communication += collective.seconds;
+  }
+  const auto forward = sums.begin() + PhaseNumber(Phase::kForward);
+  if (part.recompute)
+    sums.insert(forward + 1, {"recomputation", forward->compute, forward->communication});
+  std::rotate(sums.begin(), sums.begin() + 1, sums.end());  // what has none comes last
+  std::erase_if(sums, [](const PhaseSeconds& sum) { return sum.compute + sum.communication <= 0; });
+  return sums;
+}
+
 std::string_view FamilyName(AxisRole role) { return AxisRoleName(FamilyOf(role)); }
 
 }  // namespace
 
 std::vector<PhaseSeconds> PhasesOf(const PlanPart& part) {
-  PhaseSeconds forward{"forward"}, recomputation{"recomputation"}, backward{"backward"},
-      update{"update"}, unknown;
-  const auto sum_of = [&](const std::optional<Phase>& phase) -> PhaseSeconds& {
-    if (!phase.has_value()) return unknown;
-    return *phase == Phase::kForward ? forward : *phase == Phase::kBackward ? backward : update;
-  };
-  for (const PlanInstruction& instruction : part.instructions) {
-    sum_of(instruction.phase).compute += instruction.seconds;
-    for (const PlanCollective& collective : instruction.collective)
-      sum_of(instruction.phase).communication += collective.seconds;
-  }
-  if (part.recompute) {
-    recomputation.compute = forward.compute;
-    recomputation.communication = forward.communication;
-  }
-  std::vector<PhaseSeconds> found;
-  for (const PhaseSeconds& sum : {forward, recomputation, backward, update, unknown}) {
-    if (sum.compute + sum.communication > 0) found.push_back(sum);
-  }
-  return found;
+  return SumPhases(part, FindPhasesAndLayers(part).phase);
 }
 
 PartSummary Summarize(const PlanPart& part, const std::vector<ParameterParallelism>& judged) {
@@ -231,9 +232,10 @@ PartSummary Summarize(const PlanPart& part, const std::vector<ParameterParalleli
   summary.axes = sums.Axes();
   summary.parameters = GroupParameters({{part, judged}});
   summary.layers = FindLayers(part, judged, weights);
-  summary.collectives = GroupCollectives(part);
+  summary.phase_of = FindPhasesAndLayers(part).phase;
+  summary.collectives = GroupCollectives(part, summary.phase_of);
   summary.residents = GroupResidents(part);
-  summary.phases = PhasesOf(part);
+  summary.phases = SumPhases(part, summary.phase_of);
   SumKinds(part, summary);
   summary.divides_work = std::any_of(
       part.instructions.begin(), part.instructions.end(), [](const PlanInstruction& instruction) {

@@ -53,8 +53,9 @@ struct ResidentGroup {
   double bytes = 0;
 };
 
-// Serial seconds a step of one phase. Of a stage: a reduction of what is summed over
-// micro-batches is a part of the update, as in its `seconds` (docs/plan-schema.md).
+// Serial seconds a step of one phase, which may be read off names (layers_by_name.h). Of a stage: a
+// reduction of what is summed over micro-batches is a part of the update, as in its `seconds`
+// (docs/plan-schema.md).
 struct PhaseSeconds {
   std::string phase;  // "forward", "recomputation", "backward", "update"; empty: not known
   double compute = 0, communication = 0;
@@ -68,6 +69,7 @@ struct PartSummary {
   std::vector<LayerRange> layers;            // ascending; at the end what is of none
   std::vector<CollectiveGroup> collectives;  // the most expensive first
   std::vector<ResidentGroup> residents;      // the largest first
+  std::vector<int32_t> phase_of;             // by instruction, see FindPhasesAndLayers
   std::vector<PhaseSeconds> phases;          // see PhasesOf
   double contraction_seconds = 0, other_seconds = 0;  // of computing
   bool divides_work = false;  // an operator is cut along an axis, or devices talk to each other

@@ -100,6 +100,12 @@ std::string SourceText(const PlanPart& part, const PlanInstruction& instruction)
                       instruction.source->line);
 }
 
+const std::string& MetadataName(const PlanPart& part, const PlanInstruction& instruction) {
+  static const auto* const kNone = new std::string();
+  return instruction.op_name.has_value() ? part.op_names[static_cast<size_t>(*instruction.op_name)]
+                                         : *kNone;
+}
+
 const std::string& NameOf(const PlanPart& part, const PlanInstruction& instruction) {
   return instruction.op_name.has_value() ? part.op_names[static_cast<size_t>(*instruction.op_name)]
                                          : instruction.name;

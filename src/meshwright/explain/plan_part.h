@@ -49,7 +49,9 @@ std::vector<PlanPart> PartsOf(const Plan& plan);
 
 // "model.py:17"; "" if the program does not say it. Folders in front of the file are left out.
 std::string SourceText(const PlanPart& part, const PlanInstruction& instruction);
-// The metadata's name of it, else its own.
+// The metadata's name of it; "" if it has none.
+const std::string& MetadataName(const PlanPart& part, const PlanInstruction& instruction);
+// The same, else its own.
 const std::string& NameOf(const PlanPart& part, const PlanInstruction& instruction);
 
 // Which devices an array is cut over: all axes of its spec.

@@ -13,6 +13,7 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/explain/collective_causes.h"
+#include "meshwright/explain/layers_by_name.h"
 #include "meshwright/explain/parallelism.h"
 #include "meshwright/explain/screen.h"
 #include "meshwright/hlo/shape.h"
@@ -47,6 +48,7 @@ class TensorFinder {
       : part_(part),
         causes_(part),
         judged_(JudgeParameters(part)),
+        phase_of_(FindPhasesAndLayers(part).phase),
         users_(part.instructions.size()) {
     for (size_t i = 0; i < part.instructions.size(); ++i) {
       const PlanInstruction& user = part.instructions[i];
@@ -115,7 +117,7 @@ class TensorFinder {
     facts.opcode = Word(one.opcode);
     facts.strategy = one.strategy;
     facts.source = SourceText(part_, one);
-    facts.phase = Word(one.phase);
+    facts.phase = PhaseText(phase_of_[i]);
     const int64_t layers_before = m < part_.layer_offset.size() ? part_.layer_offset[m] : 0;
     if (one.layer.has_value()) facts.layers = {*one.layer + layers_before};
     if (parameter_[i].has_value()) {
@@ -168,7 +170,7 @@ class TensorFinder {
     reader.name = NameIn(m, user);
     reader.opcode = Word(reads.opcode);
     reader.source = SourceText(part_, reads);
-    reader.phase = Word(reads.phase);
+    reader.phase = PhaseText(phase_of_[user]);
     if (const PlanSpec* const needed = NeededSpec(part_, reads, operand)) reader.needed = *needed;
     reader.moves = reader.needed != part_.instructions[i].spec;
     reader.count = 1;
@@ -182,6 +184,7 @@ class TensorFinder {
   const PlanPart& part_;
   const CauseFinder causes_;
   const std::vector<ParameterParallelism> judged_;
+  const std::vector<int32_t> phase_of_;                        // by instruction
   std::vector<std::vector<std::pair<size_t, size_t>>> users_;  // by instruction: user and operand
   // By instruction: which parameter or output of the part it is, if any.
   std::vector<std::optional<size_t>> parameter_, output_;

@@ -43,11 +43,4 @@ std::vector<std::string> ParameterKinds(const PlanPart& program) {
   return kinds;
 }
 
-const std::string& MetadataName(const PlanPart& program, const PlanInstruction& instruction) {
-  static const auto* const kNone = new std::string();
-  return instruction.op_name.has_value()
-             ? program.op_names[static_cast<size_t>(*instruction.op_name)]
-             : *kNone;
-}
-
 }  // namespace meshwright

@@ -30,9 +30,6 @@ std::string LayersText(const PlanStage& stage, const LayerLabels& labels);
 // How each of its parameters is parallel, in the field's words: "FSDP x, tensor column y".
 std::vector<std::string> ParameterKinds(const PlanPart& program);
 
-// The metadata's name of an instruction; "" if it has none.
-const std::string& MetadataName(const PlanPart& program, const PlanInstruction& instruction);
-
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_REPORT_DEVICE_PROGRAMS_H_

@@ -19,6 +19,7 @@
 #include "meshwright/plan/document/spec_text.h"
 #include "meshwright/plan/make/groups_text.h"
 #include "meshwright/plan/text/plan_table.h"
+#include "meshwright/plan/text/step_account.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/device_programs.h"
 
@@ -101,7 +102,7 @@ std::string PipelineSentence(const Plan& plan) {
   std::string text = absl::StrCat(
       Counted(stages, "pipeline stage"), " on ", each, " devices each run ",
       Counted(plan.micro_batches, "micro-batch", "micro-batches"), " by ", plan.pipeline->schedule,
-      "; they wait for ", Percent(plan.bubble_share), " of their time.");
+      "; they wait for ", Percent(BubbleShare(plan)), " of their time.");
   if (meshes.size() == 1) absl::StrAppend(&text, " Each has a mesh ", *meshes.begin(), ".");
   return text;
 }
@@ -177,6 +178,11 @@ std::string PeakText(const Plan& plan) {
     absl::StrAppend(&text, " of ", BytesText(*plan.budget_bytes));
   }
   return text;
+}
+
+std::string LimitsSentence(const Plan& plan) {
+  const std::string limits = LimitsText(plan);
+  return limits.empty() ? "" : absl::StrCat("What limits it: ", limits, ".");
 }
 
 std::string MemorySentence(const Plan& plan) {
@@ -277,17 +283,18 @@ using Sentence = std::string (*)(const Plan& plan);
 
 // What is told of a plan, in this order; a sentence that says nothing of it is empty.
 absl::Span<const Sentence> SentencesOf(PlanKind kind) {
-  static constexpr Sentence kProgram[] = {WhereSentence,     MeshSentence, ParallelismSentence,
-                                          WeightsSentence,   TimeSentence, MemorySentence,
-                                          OptimalitySentence};
+  static constexpr Sentence kProgram[] = {WhereSentence,   MeshSentence,      ParallelismSentence,
+                                          WeightsSentence, TimeSentence,      LimitsSentence,
+                                          MemorySentence,  OptimalitySentence};
   static constexpr Sentence kPipeline[] = {
       WhereSentence,       PipelineSentence, ParallelismSentence, WeightsSentence,
-      BusiestTimeSentence, MemorySentence,   OptimalitySentence};
-  static constexpr Sentence kModel[] = {WhereSentence,   DegreesSentence,     WorkSentence,
-                                        GoodputSentence, ModelMemorySentence, OptimalitySentence};
-  static constexpr Sentence kGroups[] = {WhereSentence,       GroupsSentence,    WorkSentence,
-                                         DollarsSentence,     FrontSentence,     GoodputSentence,
-                                         ModelMemorySentence, OptimalitySentence};
+      BusiestTimeSentence, LimitsSentence,   MemorySentence,      OptimalitySentence};
+  static constexpr Sentence kModel[] = {WhereSentence,     DegreesSentence, WorkSentence,
+                                        LimitsSentence,    GoodputSentence, ModelMemorySentence,
+                                        OptimalitySentence};
+  static constexpr Sentence kGroups[] = {WhereSentence,   GroupsSentence,      WorkSentence,
+                                         LimitsSentence,  DollarsSentence,     FrontSentence,
+                                         GoodputSentence, ModelMemorySentence, OptimalitySentence};
   switch (kind) {
     case PlanKind::kProgram:
       return kProgram;

@@ -9,6 +9,7 @@
 #include "meshwright/explain/layer_names.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/plan/document/simulate_plan.h"
+#include "meshwright/plan/text/step_account.h"
 #include "meshwright/report/headline.h"
 #include "meshwright/report/view_json.h"
 
@@ -185,7 +186,7 @@ Json PlanView(const Plan& plan, const std::string& file) {
           {"schedule", plan.pipeline.has_value() ? Json(plan.schedule()) : Json()},
           {"micro_batches", plan.micro_batches},
           {"chunks", plan.chunks},
-          {"bubble_share", plan.bubble_share},
+          {"bubble_share", BubbleShare(plan)},
           {"cost_model", plan.options.cost_model},
           {"planning_seconds", plan.planning_seconds},
           {"inputs", std::move(inputs)},

@@ -102,28 +102,9 @@ Json AxesView(const PartSummary& summary) {
   return list;
 }
 
-// By the phases that the network is drawn in, which may be read off names (layers_by_name.h).
-std::vector<PhaseSeconds> PhasesOf(const PlanPart& program, const SegmentGraph& graph) {
-  std::vector<PhaseSeconds> phases(kWords<Phase>.size() + 1);
-  for (size_t p = 0; p < phases.size(); ++p) phases[p].phase = PhaseText(static_cast<int32_t>(p));
-  for (size_t i = 0; i < program.instructions.size(); ++i) {
-    PhaseSeconds& sum = phases[static_cast<size_t>(graph.phase_of[i])];
-    sum.compute += program.instructions[i].seconds;
-    for (const PlanCollective& one : program.instructions[i].collective)
-      sum.communication += one.seconds;
-  }
-  const auto forward = phases.begin() + PhaseNumber(Phase::kForward);
-  if (program.recompute)
-    phases.insert(forward + 1, {"recomputation", forward->compute, forward->communication});
-  std::rotate(phases.begin(), phases.begin() + 1, phases.end());  // what has none comes last
-  std::erase_if(phases,
-                [](const PhaseSeconds& sum) { return sum.compute + sum.communication <= 0; });
-  return phases;
-}
-
-Json PhasesView(const PlanPart& program, const SegmentGraph& graph) {
+Json PhasesView(const PartSummary& summary) {
   Json list = Json::array();
-  for (const PhaseSeconds& one : PhasesOf(program, graph)) {
+  for (const PhaseSeconds& one : summary.phases) {
     list.push_back({{"phase", one.phase},
                     {"compute", Shortened(one.compute)},
                     {"communication", Shortened(one.communication)}});
@@ -132,18 +113,17 @@ Json PhasesView(const PlanPart& program, const SegmentGraph& graph) {
 }
 
 // The most expensive collectives by what causes them, as `explain` has them.
-Json MostExpensiveView(const PartSummary& summary, const SegmentGraph& graph) {
+Json MostExpensiveView(const PartSummary& summary) {
   constexpr size_t kMost = 25;
   Json list = Json::array();
   for (size_t i = 0; i < std::min(summary.collectives.size(), kMost); ++i) {
     const CollectiveGroup& group = summary.collectives[i];
-    list.push_back(
-        {{"collective", CollectiveView(group.sum)},
-         {"cause", group.cause},
-         {"source", group.source},
-         {"phase", group.phase.empty() ? PhaseText(graph.phase_of[group.at]) : group.phase},
-         {"places", group.places},
-         {"instruction", group.at}});
+    list.push_back({{"collective", CollectiveView(group.sum)},
+                    {"cause", group.cause},
+                    {"source", group.source},
+                    {"phase", group.phase},
+                    {"places", group.places},
+                    {"instruction", group.at}});
   }
   return list;
 }
@@ -302,8 +282,8 @@ Json ProgramView(const PlanPart& program, int64_t micro_batches, const LayerLabe
           {"outputs", TensorsView(program.outputs, {})},
           {"recompute", program.recompute},
           {"axes", AxesView(summary)},
-          {"phases", PhasesView(program, graph)},
-          {"most_expensive", MostExpensiveView(summary, graph)},
+          {"phases", PhasesView(summary)},
+          {"most_expensive", MostExpensiveView(summary)},
           {"segments", SegmentsView(graph)},
           {"nodes", NodesView(graph, labels)},
           {"edges", EdgesView(graph)},

@@ -8,7 +8,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
-#include "meshwright/report/layers_by_name.h"
 
 namespace meshwright {
 namespace {

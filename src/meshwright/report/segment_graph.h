@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/explain/layers_by_name.h"
 #include "meshwright/plan/document/plan.h"
 #include "meshwright/report/device_programs.h"
 
@@ -14,14 +15,6 @@
 // not count.
 
 namespace meshwright {
-
-// Phases by number, in the order in which they run; 0: none.
-inline int32_t PhaseNumber(const std::optional<Phase>& phase) {
-  return phase.has_value() ? static_cast<int32_t>(*phase) + 1 : 0;
-}
-inline std::string PhaseText(int32_t number) {
-  return number == 0 ? "" : std::string(kWords<Phase>[static_cast<size_t>(number - 1)]);
-}
 
 struct DrawnSegment {
   std::string label;  // "forward layer", "update", "backward, in a loop of 32 rounds"

@@ -69,7 +69,7 @@ TEST(PlanTable, LinesFitATerminal) {
 
 TEST(PlanTable, EqualStagesShareALine) {
   const std::string table = PlanTable(SamplePipelinePlan());
-  EXPECT_THAT(table, HasSubstr("2 stages, 8 micro-batches, 1f1b, bubble 12.5 %\n"));
+  EXPECT_THAT(table, HasSubstr("2 stages, 8 micro-batches, 1f1b, bubble 5.0 %\n"));
   EXPECT_THAT(table, HasSubstr("\n  0-1    0-5       2 x 2  2     10.0 ms   20.0 ms  1.00 ms  "
                                "2.00 GiB*\n  * activations are recomputed\n"));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "meshwright/plan/text/largest_first.h"
 #include "meshwright/plan/text/plan_table.h"
 #include "tests/plan/document/sample_plan.h"
@@ -68,6 +69,20 @@ TEST(StepAccount, PartsAndLimitsAddUpToTheStepOfAnyPlan) {
       }
     }
   }
+}
+
+// One figure for what a pipeline waits: in the account of the step and wherever else it stands.
+TEST(StepAccount, TheBubbleIsThatOfTheParts) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 100; ++i) {
+    const Plan plan = RandomPlan(PlanKind::kPipeline, random);
+    EXPECT_NEAR(BubbleShare(plan), plan.time_use->bubble / plan.step_seconds, 1e-9);
+    EXPECT_THAT(PlanTable(plan),
+                HasSubstr(absl::StrFormat("1f1b, bubble %.1f %%\n", 100 * BubbleShare(plan))));
+  }
+  Plan unknown = SamplePipelinePlan();
+  unknown.time_use.reset();
+  EXPECT_EQ(BubbleShare(unknown), unknown.bubble_share);
 }
 
 TEST(StepAccount, SaysWhereAProgramsMissingMfuGoes) {

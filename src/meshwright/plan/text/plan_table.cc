@@ -207,7 +207,7 @@ std::string PipelineTable(const Plan& plan, std::string_view in_short) {
   absl::StrAppend(&text, "pipeline  ", Counted(static_cast<int64_t>(plan.stages().size()), "stage"),
                   ", ", Counted(plan.micro_batches, "micro-batch", "micro-batches"), ", ",
                   plan.pipeline->schedule,
-                  absl::StrFormat(", bubble %.1f %%\n", 100 * plan.bubble_share));
+                  absl::StrFormat(", bubble %.1f %%\n", 100 * BubbleShare(plan)));
   const bool overlaps = plan.step_seconds != plan.objective_seconds;
   const std::string bound =
       StrCat(overlaps ? StrCat("serial ", CostText(plan, plan.objective_seconds), ", ") : "",

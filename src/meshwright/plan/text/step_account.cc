@@ -154,6 +154,15 @@ std::optional<double> ModelFlopsUtilization(const Plan& plan) {
   return plan.time_use->matmuls_at_peak / plan.step_seconds;
 }
 
+double BubbleShare(const Plan& plan) {
+  const std::vector<StepPart> parts =
+      plan.kind() == PlanKind::kPipeline ? StepParts(plan) : std::vector<StepPart>();
+  if (parts.empty()) return plan.bubble_share;
+  double bubble = 0;
+  for (const StepPart& part : parts) bubble += part.limit == StepLimit::kBubble ? part.seconds : 0;
+  return bubble / plan.step_seconds;
+}
+
 std::string StepText(const Plan& plan) {
   return StrCat(CostText(plan, plan.step_seconds), PlusMinus(plan.time_error));
 }

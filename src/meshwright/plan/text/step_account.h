@@ -43,6 +43,10 @@ std::vector<LimitSeconds> StepLimits(const Plan& plan);
 // counts. nullopt: not known.
 std::optional<double> ModelFlopsUtilization(const Plan& plan);
 
+// Of the step, what devices of a pipeline wait for on average: as in StepParts where that is known,
+// else as the plan's simulation without overlap has it.
+double BubbleShare(const Plan& plan);
+
 // "28.7 s ± 8 %": the step as every screen says it, with its stated error.
 std::string StepText(const Plan& plan);
 // "sort and scan, unknown call": what of the step was not measured on such devices, longest first;

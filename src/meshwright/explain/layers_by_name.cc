@@ -1,4 +1,4 @@
-#include "meshwright/report/layers_by_name.h"
+#include "meshwright/explain/layers_by_name.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "meshwright/explain/layer_names.h"
-#include "meshwright/report/segment_graph.h"
 
 namespace meshwright {
 namespace {
@@ -64,6 +63,10 @@ class NameReader {
       }
       const bool back = absl::StrContains(name, "transpose(");
       returns |= back;
+      if (instructions_[i].opcode == PlanOpcode::kOutput) {  // where its value is made
+        result_.phase[i] = latest;
+        continue;
+      }
       result_.phase[i] = back                                        ? kBackwardPhase
                          : latest == kBackwardPhase && !name.empty() ? kUpdatePhase
                                                                      : latest;
