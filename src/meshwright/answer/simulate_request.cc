@@ -20,7 +20,7 @@ Options SimulateOptionRows(SimulateAsked& asked) {
            &asked.trace,
            "write a trace for Perfetto or chrome://tracing here: a process for each group of "
            "devices, rows for computation, communication and bubbles, and memory over time; "
-           "without a pipeline the operators and collectives of one step",
+           "without a pipeline the operators and collectives of one step, overlapped as planned",
            {.output = true}},
           {"schedule",
            &asked.schedule,

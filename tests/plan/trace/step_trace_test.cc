@@ -3,53 +3,132 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "meshwright/plan/make/plan_program.h"
 #include "meshwright/plan/trace/simulation_trace.h"
 #include "tests/plan/document/sample_plan.h"
 #include "tests/plan/trace/trace_format.h"
+#include "tests/testing/data.h"
 
 namespace meshwright {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using TestJson = nlohmann::json;
 
-TEST(StepTrace, HasEveryOperatorAndCollectiveOneAfterTheOther) {
-  const Plan plan = SamplePlan();
-  const std::string text = StepTrace(plan);
-  EXPECT_THAT(TraceFaults(text), IsEmpty());
-  std::vector<std::string> boxes;
-  double end = 0;
-  std::vector<int64_t> memory;
+// Boxes of a trace, with the microseconds at which each begins and ends.
+struct TracedBox {
+  std::string name;
+  int64_t row = 0;
+  double start = 0, end = 0;
+};
+
+std::vector<TracedBox> BoxesOf(const std::string& text) {
+  std::vector<TracedBox> boxes;
   const TestJson trace = TestJson::parse(text);
   for (const TestJson& event : trace["traceEvents"]) {
-    if (event["ph"] == "X") {
-      boxes.push_back(event["name"]);
-      EXPECT_NEAR(event["ts"].get<double>(), end, 1e-6);
-      end = event["ts"].get<double>() + event["dur"].get<double>();
-    }
-    if (event["ph"] == "C") memory.push_back(event["args"]["activations"]);
+    if (event["ph"] != "X") continue;
+    const double start = event["ts"];
+    boxes.push_back({event["name"], event["tid"], start, start + event["dur"].get<double>()});
   }
-  EXPECT_THAT(boxes, ElementsAre("all-gather y", "dot.1"));  // sort.1 takes no time
-  EXPECT_NEAR(end, (0.5 + 1e-9) * 1e6, 1e-6);
-  EXPECT_THAT(memory, ElementsAre(5, 2));
+  return boxes;
+}
+
+std::string BoxText(const TracedBox& box) {
+  return absl::StrCat(box.row, ": ", box.name, " ", std::llround(box.start), "-",
+                      std::llround(box.end));
+}
+
+std::vector<std::string> BoxTexts(const std::string& text) {
+  std::vector<std::string> texts;
+  for (const TracedBox& box : BoxesOf(text)) texts.push_back(BoxText(box));
+  return texts;
+}
+
+std::vector<double> MemoryMoments(const std::string& text) {
+  std::vector<double> moments;
+  const TestJson trace = TestJson::parse(text);
+  for (const TestJson& event : trace["traceEvents"]) {
+    if (event["ph"] == "C") moments.push_back(event["ts"]);
+  }
+  return moments;
+}
+
+TEST(StepTrace, RunsAsTheStepThatThePlanStates) {
+  const std::string text = StepTrace(SamplePlan());
+  EXPECT_THAT(TraceFaults(text), IsEmpty());
+  EXPECT_THAT(BoxTexts(text),
+              ElementsAre("2: all-gather y 0-250000", "1: dot.1 250000-750000",  // sort.1: no time
+                          "3: contention 750000-875000", "3: launch overhead 875000-937500"));
+  EXPECT_THAT(MemoryMoments(text), ElementsAre(0, 250000));
+}
+
+TEST(StepTrace, CollectivesThatRunAsOneAreOneBox) {
+  Plan plan = SamplePlan();
+  std::vector<PlanCollective>& collectives = plan.program.instructions[0].collective;
+  collectives.push_back({"all-gather", {"x"}, 3, 5, 1e-9, "v"});
+  plan.program.step_timeline->collectives = {{0, 0.25, {0, 0}, {0, 1}}};
+  const std::string text = StepTrace(plan);
+  EXPECT_THAT(BoxTexts(text), Contains("2: all-gather x + all-gather y x2 0-250000"));
+  EXPECT_THAT(text, HasSubstr("\"moves\":\"v, w\""));
+  EXPECT_THAT(text, HasSubstr("\"bytes_per_device\":14"));
+}
+
+// A plan without the times of an overlapped step.
+TEST(StepTrace, ElseEveryOperatorWaitsForItsCollectives) {
+  Plan plan = SamplePlan();
+  plan.program.step_timeline.reset();
+  plan.program.instructions[0].collective[0].seconds = 0.125;
+  const std::string text = StepTrace(plan);
+  EXPECT_THAT(TraceFaults(text), IsEmpty());
+  EXPECT_THAT(BoxTexts(text), ElementsAre("2: all-gather y 0-125000", "1: dot.1 125000-625000"));
+  EXPECT_EQ(StepTable(plan),
+            "one step: 625 ms serial\n"
+            "  computation               500 ms  1 operator\n"
+            "  exposed communication     125 ms  1 collective, 125 ms serial\n");
 }
 
 TEST(StepTrace, SaysTheSameAsTableAndJson) {
   const Plan plan = SamplePlan();
   EXPECT_EQ(StepTable(plan),
-            "one step: 500 ms serial\n"
-            "  computation        500 ms  1 operator\n"
-            "  communication     1.00 ns  1 collective\n");
+            "one step: 938 ms\n"
+            "  computation               500 ms  1 operator\n"
+            "  exposed communication     375 ms  1 collective, 1.00 ns serial\n"
+            "  launch overhead          62.5 ms\n");
   const TestJson json = TestJson::parse(StepJson(plan));
-  EXPECT_DOUBLE_EQ(json["seconds"], 0.5 + 1e-9);
+  EXPECT_DOUBLE_EQ(json["seconds"], 0.9375);
   EXPECT_EQ(json["operators"], 1);
+}
+
+// What stands in the trace and the table is what the plan says of its step.
+TEST(StepTrace, EndsWithTheStepOfAPlannedProgram) {
+  ProgramRequest request;
+  request.program = HloData("gpt_tensor.train.hlo.txt.gz");
+  request.cluster = "4xh100-sxm";
+  request.mesh = "4";
+  const absl::StatusOr<PlannedProgram> planned = PlanProgram(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const Plan& plan = planned->plan;
+  const std::string text = StepTrace(plan);
+  EXPECT_THAT(TraceFaults(text), IsEmpty());
+  double end = 0;
+  for (const TracedBox& box : BoxesOf(text)) end = std::max(end, box.end);
+  EXPECT_NEAR(end, plan.step_seconds * 1e6, 1e-3);
+  const TestJson json = TestJson::parse(StepJson(plan));
+  ASSERT_TRUE(plan.time_use.has_value());
+  EXPECT_NEAR(json["exposed_communication_seconds"], plan.time_use->exposed_communication, 1e-9);
+  EXPECT_NEAR(json["launch_seconds"], plan.time_use->launch_overhead, 1e-9);
+  EXPECT_NEAR(json["seconds"], plan.step_seconds, 1e-9);
 }
 
 TEST(StepTrace, NeedsInstructions) {

@@ -1,6 +1,8 @@
 #include "meshwright/plan/trace/step_trace.h"
 
+#include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,36 +17,79 @@
 namespace meshwright {
 namespace {
 
-enum StepRow { kStepCompute, kStepCommunication };
-constexpr const char* kStepRowNames[] = {"compute", "communication"};
+enum StepRow { kStepCompute, kStepCommunication, kStepOverhead };
+constexpr const char* kStepRowNames[] = {"compute", "communication", "overhead"};
 
-struct StepSums {
-  int64_t operators = 0, collectives = 0;  // that take time; distinct ones, not executions
-  double compute = 0, communication = 0;
-  double seconds() const { return compute + communication; }
-};
-
-StepSums Sums(const Plan& plan) {
-  StepSums sums;
-  for (const PlanInstruction& instruction : plan.program.instructions) {
-    sums.operators += instruction.seconds > 0;
-    sums.compute += instruction.seconds;
-    for (const PlanCollective& collective : instruction.collective) {
-      ++sums.collectives;
-      sums.communication += collective.seconds;
+// Without overlap: each instruction after its collectives, one after the other.
+PlanStepTimeline SerialTimeline(const ProgramPart& program) {
+  PlanStepTimeline timeline;
+  double now = 0;
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const PlanInstruction& instruction = program.instructions[i];
+    for (size_t k = 0; k < instruction.collective.size(); ++k) {
+      timeline.collectives.push_back({now,
+                                      instruction.collective[k].seconds,
+                                      {static_cast<int64_t>(i)},
+                                      {static_cast<int64_t>(k)}});
+      now += instruction.collective[k].seconds;
     }
+    timeline.start.push_back(now);
+    now += instruction.seconds;
   }
-  return sums;
+  return timeline;
 }
 
-Json CollectiveBox(const PlanCollective& collective, const std::string& user, double start) {
-  Json box = Box(absl::StrCat(collective.kind, " ", absl::StrJoin(collective.axes, ",")),
-                 collective.kind, 0, kStepCommunication, start, start + collective.seconds);
-  box["args"] = {{"for", user},
-                 {"moves", collective.value},
-                 {"count", collective.count},
-                 {"bytes_per_device", collective.bytes_per_device},
-                 {"seconds", collective.seconds}};
+struct Step {
+  explicit Step(const ProgramPart& program)
+      : timeline(program.step_timeline.has_value() ? *program.step_timeline
+                                                   : SerialTimeline(program)) {
+    for (size_t i = 0; i < program.instructions.size(); ++i) {
+      const PlanInstruction& instruction = program.instructions[i];
+      operators += instruction.seconds > 0;
+      compute += instruction.seconds;
+      end = std::max(end, timeline.start[i] + instruction.seconds);
+      for (const PlanCollective& collective : instruction.collective) {
+        ++collectives;
+        communication += collective.seconds;
+      }
+    }
+    for (const PlanCollectiveRun& run : timeline.collectives)
+      end = std::max(end, run.start + run.seconds);
+  }
+
+  // What no kernel hides, and what the hidden takes from kernels.
+  double exposed() const { return std::max(0.0, end - compute) + timeline.contention_seconds; }
+  double seconds() const { return end + timeline.contention_seconds + timeline.launch_seconds; }
+
+  PlanStepTimeline timeline;
+  int64_t operators = 0, collectives = 0;  // that take time; distinct ones, not executions
+  double compute = 0, communication = 0;   // serial
+  double end = 0;                          // of the last operator or collective
+};
+
+Json RunBox(const Plan& plan, const PlanCollectiveRun& run) {
+  PlanCollective sum;
+  std::set<std::string> users, values, names;
+  for (size_t k = 0; k < run.instructions.size(); ++k) {
+    const PlanInstruction& user =
+        plan.program.instructions[static_cast<size_t>(run.instructions[k])];
+    const PlanCollective& one = user.collective[static_cast<size_t>(run.positions[k])];
+    sum.kind = one.kind;
+    sum.count += one.count;
+    sum.bytes_per_device += one.bytes_per_device;
+    names.insert(absl::StrCat(one.kind, " ", absl::StrJoin(one.axes, ",")));
+    users.insert(user.name);
+    values.insert(one.value);
+  }
+  std::string name = absl::StrJoin(names, " + ");
+  if (run.instructions.size() > 1) absl::StrAppend(&name, " x", run.instructions.size());
+  Json box =
+      Box(std::move(name), sum.kind, 0, kStepCommunication, run.start, run.start + run.seconds);
+  box["args"] = {{"for", absl::StrJoin(users, ", ")},
+                 {"moves", absl::StrJoin(values, ", ")},
+                 {"count", sum.count},
+                 {"bytes_per_device", sum.bytes_per_device},
+                 {"seconds", run.seconds}};
   return box;
 }
 
@@ -83,42 +128,60 @@ absl::Status CheckHasStep(const Plan& plan) {
 }
 
 std::string StepTrace(const Plan& plan) {
+  const ProgramPart& program = plan.program;
+  const Step step(program);
   TraceWriter trace;
   trace.Name(0, "device", {kStepRowNames, std::size(kStepRowNames)});
-  double now = 0;
-  for (const PlanInstruction& instruction : plan.program.instructions) {
-    for (const PlanCollective& collective : instruction.collective) {
-      if (collective.seconds <= 0) continue;
-      trace.Add(CollectiveBox(collective, instruction.name, now));
-      now += collective.seconds;
-    }
-    if (instruction.seconds <= 0) continue;
-    trace.Add(OperatorBox(plan, instruction, now));
-    now += instruction.seconds;
+  for (const PlanCollectiveRun& run : step.timeline.collectives) {
+    if (run.seconds > 0) trace.Add(RunBox(plan, run));
   }
-  if (plan.program.memory_timeline.has_value()) {
-    for (const PlanMemoryPoint& point : plan.program.memory_timeline->points) {
-      trace.AddCounter("memory", 0, point.seconds, MemoryValues(point.bytes));
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const PlanInstruction& instruction = program.instructions[i];
+    if (instruction.seconds > 0) trace.Add(OperatorBox(plan, instruction, step.timeline.start[i]));
+  }
+  double now = step.end;
+  for (const auto& [name, seconds] : {std::pair("contention", step.timeline.contention_seconds),
+                                      std::pair("launch overhead", step.timeline.launch_seconds)}) {
+    if (seconds > 0) trace.Add(Box(name, "overhead", 0, kStepOverhead, now, now + seconds));
+    now += seconds;
+  }
+  if (program.memory_timeline.has_value()) {
+    now = 0;  // an instruction may start before one that the memory's order has before it
+    for (const PlanMemoryPoint& point : program.memory_timeline->points) {
+      now = std::max(now, step.timeline.start[static_cast<size_t>(point.instruction)]);
+      trace.AddCounter("memory", 0, now, MemoryValues(point.bytes));
     }
   }
   return std::move(trace).Write(Json::object());
 }
 
 std::string StepTable(const Plan& plan) {
-  const StepSums sums = Sums(plan);
-  return absl::StrFormat("one step: %s serial\n  %-14s %10s  %s\n  %-14s %10s  %s\n",
-                         SecondsText(sums.seconds()), "computation", SecondsText(sums.compute),
-                         Counted(sums.operators, "operator"), "communication",
-                         SecondsText(sums.communication), Counted(sums.collectives, "collective"));
+  const Step step(plan.program);
+  const auto row = [](const char* what, double seconds, const std::string& note) {
+    return absl::StrFormat("  %-21s %10s%s\n", what, SecondsText(seconds),
+                           note.empty() ? "" : absl::StrCat("  ", note));
+  };
+  std::string text =
+      absl::StrCat("one step: ", SecondsText(step.seconds()),
+                   plan.program.step_timeline.has_value() ? "" : " serial", "\n",
+                   row("computation", step.compute, Counted(step.operators, "operator")),
+                   row("exposed communication", step.exposed(),
+                       absl::StrCat(Counted(step.collectives, "collective"), ", ",
+                                    SecondsText(step.communication), " serial")));
+  if (step.timeline.launch_seconds > 0)
+    absl::StrAppend(&text, row("launch overhead", step.timeline.launch_seconds, ""));
+  return text;
 }
 
 std::string StepJson(const Plan& plan) {
-  const StepSums sums = Sums(plan);
-  const Json json = {{"operators", sums.operators},
-                     {"collectives", sums.collectives},
-                     {"compute_seconds", sums.compute},
-                     {"communication_seconds", sums.communication},
-                     {"seconds", sums.seconds()}};
+  const Step step(plan.program);
+  const Json json = {{"operators", step.operators},
+                     {"collectives", step.collectives},
+                     {"compute_seconds", step.compute},
+                     {"communication_seconds", step.communication},
+                     {"exposed_communication_seconds", step.exposed()},
+                     {"launch_seconds", step.timeline.launch_seconds},
+                     {"seconds", step.seconds()}};
   return json.dump(1) + "\n";
 }
 
