@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,25 @@ TEST(HelpCommand, OfEveryVerbFitsAndIsComplete) {
                       HasSubstr("2 bad input"), HasSubstr("Examples:\n  meshwright " + name)));
     EXPECT_EQ(RunMeshwright({"help", name}).out, run.out);
   }
+}
+
+// On terminals of fewer columns only words that are wider than the rest of the line, and commands
+// to copy, go beyond them.
+TEST(HelpCommand, FitsNarrowTerminals) {
+  for (const size_t columns : {size_t{40}, size_t{60}}) {
+    setenv("COLUMNS", std::to_string(columns).c_str(), 1);
+    for (const Verb& verb : Verbs()) {
+      const RunResult run = RunMeshwright({verb.name, "--help"});
+      std::istringstream lines(run.out.substr(0, run.out.find("\nExamples:")));
+      for (std::string line; std::getline(lines, line);) {
+        if (line.find("Usage: ") == 0) continue;
+        const size_t text = std::min(line.find_first_not_of(' '), line.size());
+        const bool word = line.find(' ', text) == std::string::npos;
+        EXPECT_TRUE(line.size() <= columns || word) << verb.name << ": " << line;
+      }
+    }
+  }
+  unsetenv("COLUMNS");
 }
 
 TEST(HelpCommand, OfTheProgram) {

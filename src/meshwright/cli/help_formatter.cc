@@ -12,27 +12,29 @@
 #include "absl/strings/str_replace.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
+#include "meshwright/cli/message.h"
 #include "meshwright/cli/option_facts.h"
 #include "meshwright/cli/verb.h"
 
 namespace meshwright {
 namespace {
 
-constexpr size_t kDescriptionColumn = 26;
-
-// `name` with `description` in the column beside it, or below it if it is too long for that.
+// `name` with `description` in the column beside it, or below it if it is too long for that. On a
+// narrow terminal all descriptions are below, where they have most of a line.
 std::string Entry(std::string_view name, std::string_view description) {
-  const std::string margin(kDescriptionColumn, ' ');
+  constexpr size_t kBeside = 26, kBelow = 6, kLeastForBoth = 66;
+  const size_t columns = ScreenColumns();
+  const size_t column = columns < kLeastForBoth ? kBelow : kBeside;
+  const std::string margin(column, ' ');
   std::string text = StrCat("  ", name);
-  if (text.size() + 2 > kDescriptionColumn) {
+  if (text.size() + 2 > column) {
     absl::StrAppend(&text, "\n", margin);
   } else {
-    text.resize(kDescriptionColumn, ' ');
+    text.resize(column, ' ');
   }
-  return absl::StrCat(text,
-                      absl::StrJoin(Wrapped(description, kTerminalColumns - kDescriptionColumn),
-                                    absl::StrCat("\n", margin)),
-                      "\n");
+  return absl::StrCat(
+      text, absl::StrJoin(Wrapped(description, columns - column), absl::StrCat("\n", margin)),
+      "\n");
 }
 
 // nullptr also for commands of a verb, whatever they are called.
@@ -76,14 +78,14 @@ class HelpFormatter : public CLI::Formatter {
       absl::StrAppend(&text, ".");
       if (*verb->details != '\0') absl::StrAppend(&text, "\n\n", verb->details);
     }
-    return absl::StrCat(absl::StrJoin(Wrapped(text, kTerminalColumns), "\n"), "\n\n");
+    return absl::StrCat(absl::StrJoin(Wrapped(text, ScreenColumns()), "\n"), "\n\n");
   }
 
   std::string make_footer(const CLI::App* app) const override {
     const Verb* const verb = FindVerb(*app);
     if (verb == nullptr) return app->get_footer();
     return absl::StrCat(
-        "Exit codes:\n  ", absl::StrJoin(Wrapped(verb->exit_codes, kTerminalColumns - 2), "\n  "),
+        "Exit codes:\n  ", absl::StrJoin(Wrapped(verb->exit_codes, ScreenColumns() - 2), "\n  "),
         "\n\nExamples:\n  ", absl::StrReplaceAll(verb->examples, {{"\n", "\n  "}}), "\n");
   }
 };

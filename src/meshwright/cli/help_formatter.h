@@ -9,9 +9,9 @@ class FormatterBase;
 
 namespace meshwright {
 
-// Lays out what --help prints: lines of at most 80 columns, of every option what it takes, its
-// limits and its default. Of a verb, what it does at length stands above, exit codes and examples
-// below.
+// Lays out what --help prints: lines that fit the screen (ScreenColumns), of every option what it
+// takes, its limits and its default. Of a verb, what it does at length stands above, exit codes and
+// examples below.
 std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter();
 
 }  // namespace meshwright

@@ -52,14 +52,13 @@ std::string ShownLine(std::string_view line, Wrap wrap) {
   return text;
 }
 
-// The columns that lines of `fd` may take: those of the terminal, as far as it has fewer than a
-// screen; COLUMNS, where it is set, says it otherwise.
+// As ScreenColumns, of `fd`.
 size_t ColumnsOf(int fd) {
   constexpr size_t kLeast = 20;
-  if (isatty(fd) == 0) return kColumns;
   size_t columns = kColumns;
   winsize size = {};
-  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) columns = size.ws_col;
+  if (isatty(fd) != 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    columns = size.ws_col;
   uint32_t given = 0;
   const char* const text = std::getenv("COLUMNS");
   if (text != nullptr && absl::SimpleAtoi(text, &given) && given > 0) columns = given;
@@ -130,12 +129,14 @@ std::string MessageText(std::string_view message, Wrap wrap) {
   return text;
 }
 
+size_t ScreenColumns() { return ColumnsOf(STDOUT_FILENO); }
+
 absl::Status PrintScreen(std::string_view text) {
   std::string screen;
   for (const absl::string_view line : absl::StrSplit(ToAbsl(text), '\n'))
     StrAppend(&screen, ShownLine(FromAbsl(line), Wrap::kColumns), "\n");
   screen.pop_back();  // what the text itself ends with
-  return PrintOutput(Narrowed(screen, ColumnsOf(STDOUT_FILENO)));
+  return PrintOutput(Narrowed(screen, ScreenColumns()));
 }
 
 void PrintError(std::string_view message) {

@@ -27,6 +27,10 @@ std::string MessageText(std::string_view message, Wrap wrap);
 // goes on further right. Commands to copy stay as they are.
 std::string Narrowed(std::string_view text, size_t columns);
 
+// The columns that lines on standard output may take: those of the terminal, as far as it has fewer
+// than a screen; COLUMNS, where it is set, says it otherwise.
+size_t ScreenColumns();
+
 // Standard output: `text` in lines that fit a terminal, and that do not steer it. Errors: see
 // PrintOutput, which is for documents (JSON, CSV).
 absl::Status PrintScreen(std::string_view text);
