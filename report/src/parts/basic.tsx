@@ -86,64 +86,6 @@ export function Scroll({ label, style, children }: { label: string; style?: CSSP
   );
 }
 
-export interface Column<Row> {
-  title: string;
-  number?: boolean;
-  cell(row: Row): ComponentChildren;
-}
-
-/** A table of few rows; of longer ones the first `most`, and all after a click. */
-export function Table<Row>({
-  caption,
-  columns,
-  rows,
-  most = 40,
-}: {
-  caption: string;
-  columns: Column<NoInfer<Row>>[];
-  rows: Row[];
-  most?: number;
-}) {
-  const [all, setAll] = useState(false);
-  const shown = all ? rows : rows.slice(0, most);
-  return (
-    <Scroll label={caption}>
-      <table>
-        <caption class="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {columns.map((column, c) =>
-              column.title === "" ? (
-                <td key={c} />
-              ) : (
-                <th key={c} scope="col" class={column.number ? "number" : ""}>
-                  {column.title}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map((row, i) => (
-            <tr key={i}>
-              {columns.map((column, c) => (
-                <td key={c} class={column.number ? "number" : ""}>
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {shown.length < rows.length && (
-        <button type="button" onClick={() => setAll(true)}>
-          Show all {rows.length.toLocaleString("en-US")} rows
-        </button>
-      )}
-    </Scroll>
-  );
-}
-
 /** The width that an element has on the screen. */
 export function useWidth<T extends HTMLElement>(): [RefObject<T | null>, number] {
   const reference = useRef<T>(null);

@@ -4,8 +4,9 @@
 import { useShared } from "../context";
 import { layerName, phases, type Program } from "../data";
 import { bytesText, costText, countText, plural, specText, typeText } from "../format";
-import { Name, Table } from "./basic";
+import { Name } from "./basic";
 import { collectiveText } from "./operator_picture";
+import { Table } from "./table";
 
 /** `elsewhere`: it is not the network that shows it. */
 export function OperatorDetails({ program, number, index, elsewhere = false }: { program: Program; number: number; index: number; elsewhere?: boolean }) {
@@ -55,9 +56,9 @@ export function OperatorDetails({ program, number, index, elsewhere = false }: {
           columns={[
             { title: "collective", cell: (move) => collectiveText(move.collective) },
             { title: "moves", cell: (move) => <Name text={all.name[move.value] ?? ""} /> },
-            { title: "count", number: true, cell: (move) => countText(move.collective.count) },
-            { title: "bytes", number: true, cell: (move) => bytesText(move.collective.bytes) },
-            { title: "time", number: true, cell: (move) => costText(move.collective.seconds, plan.in_seconds) },
+            { title: "count", number: (move) => move.collective.count, cell: (move) => countText(move.collective.count) },
+            { title: "bytes", number: (move) => move.collective.bytes, cell: (move) => bytesText(move.collective.bytes) },
+            { title: "time", number: (move) => move.collective.seconds, cell: (move) => costText(move.collective.seconds, plan.in_seconds) },
           ]}
         />
       )}

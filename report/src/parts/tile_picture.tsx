@@ -5,7 +5,8 @@ import type { Axis, Spec } from "../data";
 import { countText, plural, rangesText } from "../format";
 import { none, spectrum } from "../palette";
 import { sliceText, tilingOf } from "../tiles";
-import { Scroll, Table } from "./basic";
+import { Scroll } from "./basic";
+import { Table } from "./table";
 
 const mostDrawn = 4096;
 

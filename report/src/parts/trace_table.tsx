@@ -7,7 +7,8 @@ import { costText, countText, percentText, plural } from "../format";
 import { type Matched, type MeasuredTrace, readTrace, traceText } from "../measured_trace";
 import { shareOf, sumOf } from "../numbers";
 import { shortened } from "../text";
-import { Name, Table } from "./basic";
+import { Name } from "./basic";
+import { Table } from "./table";
 
 /** The trace that is open; `onRead` with null: none. */
 export function TraceTable({ program, number, trace, onRead }: { program: Program; number: number; trace: MeasuredTrace | null; onRead(trace: MeasuredTrace | null): void }) {
@@ -67,10 +68,10 @@ export function TraceTable({ program, number, trace, onRead }: { program: Progra
                   </button>
                 ),
               },
-              { title: "operators", number: true, cell: (row: Matched) => countText(row.operators.length) },
-              { title: "predicted", number: true, cell: (row: Matched) => text(row.predicted) },
-              { title: "measured", number: true, cell: (row: Matched) => text(row.measured) },
-              { title: "difference", number: true, cell: (row: Matched) => percentText(shareOf(row.measured - row.predicted, row.predicted)) },
+              { title: "operators", number: (row: Matched) => row.operators.length, cell: (row: Matched) => countText(row.operators.length) },
+              { title: "predicted", number: (row: Matched) => row.predicted, cell: (row: Matched) => text(row.predicted) },
+              { title: "measured", number: (row: Matched) => row.measured, cell: (row: Matched) => text(row.measured) },
+              { title: "difference", number: (row: Matched) => shareOf(row.measured - row.predicted, row.predicted), cell: (row: Matched) => percentText(shareOf(row.measured - row.predicted, row.predicted)) },
             ]}
           />
         </>

@@ -4,10 +4,11 @@ import { useShared } from "../context";
 import type { Plan } from "../data";
 import { bytesText, countText, percentText, secondsText } from "../format";
 import { shareOf } from "../numbers";
-import { series } from "../palette";
-import { Legend, Name, Table } from "../parts/basic";
+import { series, stepPartName } from "../palette";
+import { Legend, Name } from "../parts/basic";
 import { Bars, binaryUnit, XyChart } from "../parts/chart";
 import { Front } from "./front";
+import { Table } from "../parts/table";
 
 function NextBest({ plan }: { plan: Plan }) {
   const model = plan.transformer!;
@@ -15,9 +16,13 @@ function NextBest({ plan }: { plan: Plan }) {
     { degrees: model.degrees, seconds: plan.step, peak_bytes: plan.peak, mfu: model.mfu, slower_by: {} },
     ...model.alternatives,
   ];
-  // What rounding leaves of a difference is none.
-  const differs = (one: { slower_by: Record<string, number> }, part: string) => Math.abs(one.slower_by[part] ?? 0) > 1e-9 * plan.step;
-  const parts = Object.keys(model.seconds).filter((part) => model.alternatives.some((one) => differs(one, part)));
+  // The largest first; what rounding leaves of a difference is none.
+  const why = (one: { slower_by: Record<string, number> }) =>
+    Object.entries(one.slower_by)
+      .filter(([, seconds]) => Math.abs(seconds) > 1e-9 * plan.step)
+      .sort(([, a], [, b]) => Math.abs(b) - Math.abs(a))
+      .map(([part, seconds]) => `${stepPartName(part)}\u00a0${seconds >= 0 ? "+" : "−"}${secondsText(Math.abs(seconds)).replace(" ", "\u00a0")}`)
+      .join(", ");
   return (
     <section class="panel">
       <h2>The next best</h2>
@@ -37,15 +42,11 @@ function NextBest({ plan }: { plan: Plan }) {
         columns={[
           { title: "", cell: (one) => (one.rank === 0 ? "the plan" : one.rank) },
           { title: "degrees", cell: (one) => <Name text={one.degrees} class="wide" /> },
-          { title: "step", number: true, cell: (one) => secondsText(one.seconds) },
-          { title: "slower", number: true, cell: (one) => (one.rank === 0 ? "" : percentText(shareOf(one.seconds, plan.step) - 1, 2)) },
-          { title: "MFU", number: true, cell: (one) => percentText(one.mfu) },
-          { title: "memory", number: true, cell: (one) => bytesText(one.peak_bytes) },
-          ...parts.map((part) => ({
-            title: part.replaceAll("_", " "),
-            number: true,
-            cell: (one: { rank: number; slower_by: Record<string, number> }) => (differs(one, part) ? `${one.slower_by[part] >= 0 ? "+" : "−"}${secondsText(Math.abs(one.slower_by[part]))}` : one.rank === 0 ? "" : "="),
-          })),
+          { title: "step", number: (one) => one.seconds, cell: (one) => secondsText(one.seconds) },
+          { title: "slower", number: (one) => one.seconds / plan.step - 1, cell: (one) => (one.rank === 0 ? "" : percentText(shareOf(one.seconds, plan.step) - 1, 2)) },
+          { title: "MFU", number: (one) => one.mfu, cell: (one) => percentText(one.mfu) },
+          { title: "memory", number: (one) => one.peak_bytes, cell: (one) => bytesText(one.peak_bytes) },
+          { title: "against the plan", cell: (one) => <span class="wide">{why(one)}</span> },
         ]}
       />
     </section>

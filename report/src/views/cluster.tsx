@@ -5,7 +5,8 @@ import { useShared } from "../context";
 import { type Axis, deviceCount, type OverGroups, type Plan, type Program, type Stage } from "../data";
 import { bytesText, costText, countText, dollarsText, meshText, ordinal, plural, rangesText } from "../format";
 import { spectrum } from "../palette";
-import { Legend, Name, Nothing, Scroll, Table } from "../parts/basic";
+import { Legend, Name, Nothing, Scroll } from "../parts/basic";
+import { Table } from "../parts/table";
 import { shortened, visible } from "../text";
 import { coordinates, placedCoordinates } from "../tiles";
 
@@ -198,9 +199,9 @@ function MeshTable({ plan }: { plan: Plan }) {
       rows={plan.mesh.map((axis, a) => ({ axis, stride: strides[a] }))}
       columns={[
         { title: "axis", cell: ({ axis }) => <Name text={axis.name} /> },
-        { title: "size", number: true, cell: ({ axis }) => axis.size },
+        { title: "size", number: ({ axis }) => axis.size, cell: ({ axis }) => axis.size },
         ...(placement
-          ? [{ title: "of a group in a node", number: true, cell: ({ axis }: { axis: Axis }) => placement[axis.name as "tp"] ?? "" }]
+          ? [{ title: "of a group in a node", number: ({ axis }: { axis: Axis }) => placement[axis.name as "tp"] ?? null, cell: ({ axis }: { axis: Axis }) => placement[axis.name as "tp"] ?? "" }]
           : [{ title: "devices of a group", cell: ({ axis, stride }: { axis: Axis; stride: number }) => (axis.size === 1 ? "one" : stride === 1 ? "next to each other" : `every ${ordinal(stride)}`) }]),
         { title: "used for", cell: ({ axis }) => plan.programs[0]?.axes.find((one) => one.name === axis.name)?.use ?? (plan.transformer ? uses[axis.name] ?? "" : "") },
         { title: "links", cell: ({ axis, stride }) => (axis.size === 1 ? "none" : linkText(axis, stride)) },
@@ -239,11 +240,11 @@ function NodeGroups({ over }: { over: OverGroups }) {
         { title: "group", cell: (group) => <Name text={group.name} /> },
         { title: "nodes", cell: (group) => `${countText(group.used_nodes)} of ${countText(group.nodes)}` },
         { title: "each", cell: (group) => <>{countText(group.per_node)} <Name text={group.device} /></> },
-        { title: "stages", number: true, cell: (group) => (group.stages === 0 ? "none" : countText(group.stages)) },
-        { title: "tensor", number: true, cell: (group) => degreeText(group, group.tp) },
-        { title: "data", number: true, cell: (group) => degreeText(group, group.dp) },
-        { title: "micro-batch", number: true, cell: (group) => (group.micro_batch === 0 ? degreeText(group, 0) : plural(group.micro_batch, "sequence")) },
-        { title: "cost", number: true, cell: (group) => (group.dollars_per_hour === null ? "no price" : `${dollarsText(group.dollars_per_hour)} an hour`) },
+        { title: "stages", number: (group) => group.stages, cell: (group) => (group.stages === 0 ? "none" : countText(group.stages)) },
+        { title: "tensor", number: (group) => group.tp, cell: (group) => degreeText(group, group.tp) },
+        { title: "data", number: (group) => group.dp, cell: (group) => degreeText(group, group.dp) },
+        { title: "micro-batch", number: (group) => group.micro_batch, cell: (group) => (group.micro_batch === 0 ? degreeText(group, 0) : plural(group.micro_batch, "sequence")) },
+        { title: "cost", number: (group) => group.dollars_per_hour, cell: (group) => (group.dollars_per_hour === null ? "no price" : `${dollarsText(group.dollars_per_hour)} an hour`) },
       ]}
     />
   );
@@ -264,10 +265,10 @@ function Stages({ plan }: { plan: Plan }) {
         { title: "devices", cell: ({ stage }) => <><span class="together">{rangesText([...stage.devices].sort((a, b) => a - b))}</span> <Name class="soft" text={stage.device} /></> },
         { title: "mesh", cell: ({ stage }) => <bdi class="together">{shortened(meshText(stage.mesh), 40)}</bdi> },
         ...(plan.programs.some((program) => program.axes.length > 0) ? [{ title: "used for", cell: ({ stage }: { stage: Stage }) => usesOf(plan.programs[stage.program]) }] : []),
-        { title: "forward, each", number: true, cell: ({ stage }) => time(stage.forward) },
-        { title: "backward, each", number: true, cell: ({ stage }) => time(stage.backward) },
-        { title: "update, once", number: true, cell: ({ stage }) => time(stage.update) },
-        { title: "memory", number: true, cell: ({ stage }) => bytesText(stage.peak_of_group) },
+        { title: "forward, each", number: ({ stage }) => stage.forward, cell: ({ stage }) => time(stage.forward) },
+        { title: "backward, each", number: ({ stage }) => stage.backward, cell: ({ stage }) => time(stage.backward) },
+        { title: "update, once", number: ({ stage }) => stage.update, cell: ({ stage }) => time(stage.update) },
+        { title: "memory", number: ({ stage }) => stage.peak_of_group, cell: ({ stage }) => bytesText(stage.peak_of_group) },
         { title: "recomputes", cell: ({ stage }) => (stage.recompute ? "yes" : "no") },
       ]}
     />

@@ -7,10 +7,11 @@ import { categories, deviceCount, planNames, type Plan } from "../data";
 import { bytesText, costText, countText, dollarsText, meshText, percentText, plural } from "../format";
 import { shareOf } from "../numbers";
 import { categoryColours, none, series } from "../palette";
-import { Legend, Name, Nothing, Scroll, Table } from "../parts/basic";
+import { Legend, Name, Nothing, Scroll } from "../parts/basic";
 import { Bars, XyChart } from "../parts/chart";
 import { shortened } from "../text";
 import { degreesText, serialSeconds, timeParts } from "./summary";
+import { Table } from "../parts/table";
 
 interface Row {
   title: string;
@@ -138,7 +139,7 @@ export function Compare() {
               rows={changed}
               columns={[
                 { title: "parameter", cell: (one) => <Name text={one.name} /> },
-                { title: "", number: true, cell: (one) => (one.count === 1 ? "" : `×${countText(one.count)}`) },
+                { title: "", number: (one) => one.count, cell: (one) => (one.count === 1 ? "" : `×${countText(one.count)}`) },
                 { title: "type", cell: (one) => <code>{one.type}</code> },
                 ...withPrograms.map((name, i) => ({
                   title: shortened(name, 40),

@@ -3,8 +3,9 @@
 import type { NodeChoice, OverGroups, Plan } from "../data";
 import { countText, dollarsText, plural, runTimeText, runTimeUnit } from "../format";
 import { none, series } from "../palette";
-import { Legend, Name, Nothing, Table } from "../parts/basic";
+import { Legend, Name, Nothing } from "../parts/basic";
 import { XyChart } from "../parts/chart";
+import { Table } from "../parts/table";
 
 /** "2 of fast, 4 of slow" */
 export function nodesText(over: OverGroups, nodes: readonly number[]): string {
@@ -88,10 +89,10 @@ export function Front({ plan, over }: { plan: Plan; over: OverGroups }) {
         caption="Choices of nodes, those of the front first"
         rows={numbered}
         columns={[
-          { title: "", number: true, cell: ({ number }) => number },
+          { title: "", number: ({ number }) => number, cell: ({ number }) => number },
           { title: "nodes", cell: ({ one }) => <Name text={nodesText(over, one.nodes)} /> },
-          { title: "time", number: true, cell: ({ one }) => `${one.is_bound ? "≥ " : ""}${runTimeText(one.seconds * steps)}` },
-          { title: "cost", number: true, cell: ({ one }) => (one.dollars === null ? "no price" : `${one.is_bound ? "≥ " : ""}${dollarsText(one.dollars * steps)}`) },
+          { title: "time", number: ({ one }) => one.seconds * steps, cell: ({ one }) => `${one.is_bound ? "≥ " : ""}${runTimeText(one.seconds * steps)}` },
+          { title: "cost", number: ({ one }) => (one.dollars === null ? null : one.dollars * steps), cell: ({ one }) => (one.dollars === null ? "no price" : `${one.is_bound ? "≥ " : ""}${dollarsText(one.dollars * steps)}`) },
           { title: "", cell: ({ one }) => <span class="together">{one.on_front ? <strong>on the front</strong> : one.beaten_by !== null ? `no better than ${one.beaten_by}` : "as good as others"}</span> },
           { title: "degrees", cell: ({ one }) => <Name text={one.degrees} class="wide" /> },
           { title: "layers", cell: ({ one }) => <Name text={layersByGroup(over, one)} /> },

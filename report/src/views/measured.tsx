@@ -6,7 +6,8 @@ import type { Plan, Profile, Verification } from "../data";
 import { costText, countText, percentText } from "../format";
 import { shareOf } from "../numbers";
 import { series } from "../palette";
-import { Legend, Name, Table } from "../parts/basic";
+import { Legend, Name } from "../parts/basic";
+import { Table } from "../parts/table";
 
 const words: Record<string, string> = { ok: "ok", explained: "explained", differs: "differs", shown: "shown" };
 
@@ -28,10 +29,16 @@ function Pair({ planned, measured, text }: { planned: number | null; measured: n
   );
 }
 
+/** 0.29 of what is 29 % more; null: nothing was planned. */
+function relative(planned: number | null, measured: number | null): number | null {
+  return planned ? shareOf(measured ?? 0, planned) - 1 : null;
+}
+
 /** "+29.0 %"; what is many times as much is said so. */
 function difference(planned: number | null, measured: number | null): string {
-  if (!planned) return "";
-  const times = shareOf(measured ?? 0, planned);
+  const more = relative(planned, measured);
+  if (more === null) return "";
+  const times = more + 1;
   return times >= 10 ? `${countText(Number(times.toPrecision(3)))} times` : percentText(times - 1);
 }
 
@@ -61,9 +68,9 @@ function one(verification: Verification, plans: readonly Plan[]) {
         columns={[
           { title: "check", cell: (check) => <Name text={check.name} /> },
           { title: "", cell: (check) => <span class={check.outcome === "ok" ? "good" : check.outcome === "differs" ? "bad" : "soft"}>{words[check.outcome] ?? check.outcome}</span> },
-          { title: "planned", number: true, cell: (check) => check.planned },
-          { title: "measured", number: true, cell: (check) => check.measured },
-          { title: "difference", number: true, cell: (check) => difference(check.planned_value, check.measured_value) },
+          { title: "planned", number: (check) => check.planned_value ?? check.planned, cell: (check) => check.planned },
+          { title: "measured", number: (check) => check.measured_value ?? check.measured, cell: (check) => check.measured },
+          { title: "difference", number: (check) => relative(check.planned_value, check.measured_value), cell: (check) => difference(check.planned_value, check.measured_value) },
           { title: "", cell: (check) => <Pair planned={check.planned_value} measured={check.measured_value} text={`planned ${check.planned}, measured ${check.measured}`} /> },
           {
             title: "remark",
@@ -127,12 +134,12 @@ function Profiled({ plan, profile }: { plan: Plan; profile: Profile }) {
                 {row.what} {row.choice && <Name text={choiceText(row.choice)} class="soft" />}
               </>
             ) },
-          { title: "times", number: true, cell: (row) => countText(row.times) },
-          { title: "planned", number: true, cell: (row) => time(row.model) },
-          { title: "measured", number: true, cell: (row) => (row.samples > 0 ? time(row.seconds) : "not measured") },
-          { title: "spread", number: true, cell: (row) => (row.samples > 0 ? time(row.spread) : "") },
-          { title: "samples", number: true, cell: (row) => (row.samples > 0 ? countText(row.samples) : "") },
-          { title: "difference", number: true, cell: (row) => (row.samples > 0 ? difference(row.model, row.seconds) : "") },
+          { title: "times", number: (row) => row.times, cell: (row) => countText(row.times) },
+          { title: "planned", number: (row) => row.model, cell: (row) => time(row.model) },
+          { title: "measured", number: (row) => (row.samples > 0 ? row.seconds : null), cell: (row) => (row.samples > 0 ? time(row.seconds) : "not measured") },
+          { title: "spread", number: (row) => (row.samples > 0 ? row.spread : null), cell: (row) => (row.samples > 0 ? time(row.spread) : "") },
+          { title: "samples", number: (row) => (row.samples > 0 ? row.samples : null), cell: (row) => (row.samples > 0 ? countText(row.samples) : "") },
+          { title: "difference", number: (row) => (row.samples > 0 ? relative(row.model, row.seconds) : null), cell: (row) => (row.samples > 0 ? difference(row.model, row.seconds) : "") },
           { title: "", cell: (row) => (row.samples > 0 ? <Pair planned={row.model} measured={row.seconds} text={`planned ${time(row.model)}, measured ${time(row.seconds)}`} /> : null) },
         ]}
       />

@@ -7,10 +7,11 @@ import { bytesText, costText, percentText } from "../format";
 import { groupMemory, thinned } from "../memory_over_time";
 import { shareOf } from "../numbers";
 import { categoryColours, series } from "../palette";
-import { Legend, Name, Stack, Table } from "../parts/basic";
+import { Legend, Name, Stack } from "../parts/basic";
 import { AreaChart, binaryUnit } from "../parts/chart";
 import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { memoryParts, transformerMemory } from "./summary";
+import { Table } from "../parts/table";
 
 const usedCategories = (rows: readonly (readonly number[])[]): number[] =>
   categories.flatMap((_, c) => (rows.some((row) => row[c] > 0) ? [c] : []));
@@ -48,9 +49,9 @@ function OverProgram({ program, title, budget }: { program: Program; title: stri
           caption={`${title}: bytes over time`}
           rows={points}
           columns={[
-            { title: "time", number: true, cell: (point) => costText(point.seconds, plan.in_seconds) },
-            ...used.map((c) => ({ title: categories[c] as string, number: true, cell: (point: (typeof points)[number]) => bytesText(point.bytes[c]) })),
-            { title: "all", number: true, cell: (point) => bytesText(sum(point.bytes)) },
+            { title: "time", number: (point) => point.seconds, cell: (point) => costText(point.seconds, plan.in_seconds) },
+            ...used.map((c) => ({ title: categories[c] as string, number: (point: (typeof points)[number]) => point.bytes[c], cell: (point: (typeof points)[number]) => bytesText(point.bytes[c]) })),
+            { title: "all", number: (point) => sum(point.bytes), cell: (point) => bytesText(sum(point.bytes)) },
             { title: "operator", cell: (point) => <Name text={program.instructions.name[point.instruction] ?? ""} /> },
           ]}
         />
@@ -112,8 +113,11 @@ export function OverPipeline({ tasks }: { tasks: Timeline }) {
   );
 }
 
-function budgetShare(stage: Stage): string {
-  return stage.budget === null ? "no limit" : percentText(shareOf(stage.peak_of_group, stage.budget));
+const budgetShare = (stage: Stage): number | null => (stage.budget === null ? null : shareOf(stage.peak_of_group, stage.budget));
+
+function budgetText(stage: Stage): string {
+  const share = budgetShare(stage);
+  return share === null ? "no limit" : percentText(share);
 }
 
 function StageTable() {
@@ -129,12 +133,12 @@ function StageTable() {
           { title: "stage", cell: ({ number }) => number },
           ...usedCategories(plan.stages.map((stage) => stage.memory)).map((c) => ({
             title: categories[c] as string,
-            number: true,
+            number: ({ stage }: { stage: (typeof plan.stages)[number] }) => stage.memory[c],
             cell: ({ stage }: { stage: (typeof plan.stages)[number] }) => bytesText(stage.memory[c]),
           })),
-          { title: "all on the device", number: true, cell: ({ stage }) => bytesText(stage.peak_of_group) },
-          { title: "of what it may use", number: true, cell: ({ stage }) => budgetShare(stage) },
-          { title: "micro-batches in flight", number: true, cell: ({ stage }) => stage.max_in_flight },
+          { title: "all on the device", number: ({ stage }) => stage.peak_of_group, cell: ({ stage }) => bytesText(stage.peak_of_group) },
+          { title: "of what it may use", number: ({ stage }) => budgetShare(stage), cell: ({ stage }) => budgetText(stage) },
+          { title: "micro-batches in flight", number: ({ stage }) => stage.max_in_flight, cell: ({ stage }) => stage.max_in_flight },
         ]}
       />
     </section>
@@ -158,12 +162,12 @@ function TransformerGroups() {
           ...(over ? [{ title: "nodes of", cell: ({ number }: { number: number }) => <Name text={over.groups[over.stage_groups[number]].name} /> }] : []),
           ...(over
             ? [
-                { title: "all", number: true, cell: ({ number }: { number: number }) => bytesText(plan.stages[number].peak_of_group) },
-                { title: "of what it may use", number: true, cell: ({ number }: { number: number }) => budgetShare(plan.stages[number]) },
-                { title: "micro-batches in flight", number: true, cell: ({ number }: { number: number }) => plan.stages[number].max_in_flight },
+                { title: "all", number: ({ number }: { number: number }) => plan.stages[number].peak_of_group, cell: ({ number }: { number: number }) => bytesText(plan.stages[number].peak_of_group) },
+                { title: "of what it may use", number: ({ number }: { number: number }) => budgetShare(plan.stages[number]), cell: ({ number }: { number: number }) => budgetText(plan.stages[number]) },
+                { title: "micro-batches in flight", number: ({ number }: { number: number }) => plan.stages[number].max_in_flight, cell: ({ number }: { number: number }) => plan.stages[number].max_in_flight },
               ]
             : []),
-          ...keys.map((key) => ({ title: key === "host" ? "in the host" : key, number: true, cell: ({ group }: { group: Record<string, number> }) => bytesText(group[key]) })),
+          ...keys.map((key) => ({ title: key === "host" ? "in the host" : key, number: ({ group }: { group: Record<string, number> }) => group[key], cell: ({ group }: { group: Record<string, number> }) => bytesText(group[key]) })),
         ]}
       />
     </section>

@@ -4,11 +4,12 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ArrayReference, useShared } from "../context";
 import type { Program } from "../data";
 import { bytesText, costText, countText, meshText, plural, specText, typeText } from "../format";
-import { Name, Table } from "../parts/basic";
+import { Name } from "../parts/basic";
 import { ArraySearch } from "../parts/array_search";
 import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { TilePicture } from "../parts/tile_picture";
 import { collectiveText } from "../parts/operator_picture";
+import { Table } from "../parts/table";
 import { aliasesOf, type ArrayMove, find, operatorOf, parameterOperators, usesOf } from "../search";
 import { shortened } from "../text";
 import { meshSize } from "../tiles";
@@ -110,9 +111,9 @@ function Uses({ reference }: { reference: ArrayReference }) {
             { title: "collective", cell: (move) => collectiveText(move.collective) },
             { title: "for", cell: (move) => link(move.instruction) },
             ...(throughViews ? [{ title: "through", cell: (move: ArrayMove) => (move.through < 0 ? "" : link(move.through)) }] : []),
-            { title: "count", number: true, cell: (move) => countText(move.collective.count) },
-            { title: "bytes", number: true, cell: (move) => bytesText(move.collective.bytes) },
-            { title: "time", number: true, cell: (move) => costText(move.collective.seconds, plan.in_seconds) },
+            { title: "count", number: (move) => move.collective.count, cell: (move) => countText(move.collective.count) },
+            { title: "bytes", number: (move) => move.collective.bytes, cell: (move) => bytesText(move.collective.bytes) },
+            { title: "time", number: (move) => move.collective.seconds, cell: (move) => costText(move.collective.seconds, plan.in_seconds) },
           ]}
         />
       )}

@@ -4,8 +4,9 @@ import { useShared } from "../context";
 import { type Sweep, sweepsOf } from "../data";
 import { bytesText, countText, percentText, secondsText } from "../format";
 import { none, series } from "../palette";
-import { Legend, Name, Table } from "../parts/basic";
+import { Legend, Name } from "../parts/basic";
 import { XyChart } from "../parts/chart";
+import { Table } from "../parts/table";
 
 function one(sweep: Sweep) {
   const first = sweep.rows[0];
@@ -40,13 +41,13 @@ function one(sweep: Sweep) {
         caption="The sweep's plans"
         rows={sweep.rows}
         columns={[
-          { title: "GPUs", number: true, cell: (row) => countText(row.gpus) },
+          { title: "GPUs", number: (row) => row.gpus, cell: (row) => countText(row.gpus) },
           { title: "degrees", cell: (row) => <Name text={row.degrees} /> },
-          { title: "step", number: true, cell: (row) => secondsText(row.seconds) },
-          { title: "tokens a second", number: true, cell: (row) => countText(Math.round(row.tokens_per_second)) },
-          { title: "MFU", number: true, cell: (row) => percentText(row.mfu) },
-          { title: "efficiency", number: true, cell: (row) => percentText(row.efficiency) },
-          { title: "memory", number: true, cell: (row) => bytesText(row.peak_bytes) },
+          { title: "step", number: (row) => row.seconds, cell: (row) => secondsText(row.seconds) },
+          { title: "tokens a second", number: (row) => row.tokens_per_second, cell: (row) => countText(Math.round(row.tokens_per_second)) },
+          { title: "MFU", number: (row) => row.mfu, cell: (row) => percentText(row.mfu) },
+          { title: "efficiency", number: (row) => row.efficiency, cell: (row) => percentText(row.efficiency) },
+          { title: "memory", number: (row) => row.peak_bytes, cell: (row) => bytesText(row.peak_bytes) },
         ]}
       />
     </section>

@@ -5,13 +5,14 @@ import { useShared } from "../context";
 import { type Program, runsOf, sum } from "../data";
 import { bytesText, costText, countText, percentText } from "../format";
 import { collectiveColour, communicationColour, computeColour, taskColours } from "../palette";
-import { Legend, Name, Stack, Table } from "../parts/basic";
+import { Legend, Name, Stack } from "../parts/basic";
 import { Bars } from "../parts/chart";
 import { collectiveText } from "../parts/operator_picture";
 import { ProgramChoice, programName } from "../parts/program_choice";
 import { byOpcode, stageTimes } from "../step_breakdown";
 import { shortened, visible } from "../text";
 import { serialSeconds, timeParts } from "./summary";
+import { Table } from "../parts/table";
 
 function OfProgram({ program, name, number }: { program: Program; name: string; number: number }) {
   const { plan, choose, go } = useShared();
@@ -55,9 +56,9 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
                 columns={[
                   { title: "collective", cell: (one) => one.kind },
                   { title: "axes", cell: (one) => <Name text={one.axes.join(", ")} /> },
-                  { title: "count", number: true, cell: (one) => countText(one.count) },
-                  { title: "bytes", number: true, cell: (one) => bytesText(one.bytes) },
-                  { title: "time", number: true, cell: (one) => time(one.seconds) },
+                  { title: "count", number: (one) => one.count, cell: (one) => countText(one.count) },
+                  { title: "bytes", number: (one) => one.bytes, cell: (one) => bytesText(one.bytes) },
+                  { title: "time", number: (one) => one.seconds, cell: (one) => time(one.seconds) },
                 ]}
               />
             </>
@@ -77,9 +78,9 @@ function OfProgram({ program, name, number }: { program: Program; name: string; 
             rows={program.most_expensive}
             columns={[
               { title: "collective", cell: (one) => collectiveText(one.collective) },
-              { title: "time", number: true, cell: (one) => time(one.collective.seconds) },
-              { title: "count", number: true, cell: (one) => countText(one.collective.count) },
-              { title: "bytes", number: true, cell: (one) => bytesText(one.collective.bytes) },
+              { title: "time", number: (one) => one.collective.seconds, cell: (one) => time(one.collective.seconds) },
+              { title: "count", number: (one) => one.collective.count, cell: (one) => countText(one.collective.count) },
+              { title: "bytes", number: (one) => one.collective.bytes, cell: (one) => bytesText(one.collective.bytes) },
               { title: "why", cell: (one) => <Name text={one.cause} /> },
               { title: "phase", cell: (one) => one.phase },
               { title: "source", cell: (one) => <bdi class="together" title={visible(one.source)}>{shortened(one.source, 36)}</bdi> },

@@ -7,7 +7,7 @@ import { costText, percentText, plural } from "../format";
 import type { GanttRow } from "../gantt";
 import { communicationColour, computeColour, contentionColour, launchColour, series, taskColours, waitingColour } from "../palette";
 import { shareOf } from "../numbers";
-import { Legend, Name, Stack, Table } from "../parts/basic";
+import { Legend, Name, Stack } from "../parts/basic";
 import { Gantt, paleShare } from "../parts/gantt";
 import { OperatorDetails } from "../parts/operator_details";
 import { TraceTable } from "../parts/trace_table";
@@ -19,6 +19,7 @@ import { modelLanes } from "../model_lanes";
 import { type Box, communicationOf, criticalPath, kernelsOf, partsOf, scheduleOf, spansNodes, type StepParts } from "../step_lanes";
 import { shortened } from "../text";
 import { OverPipeline } from "./memory";
+import { Table } from "../parts/table";
 
 const pipelineColours = [...taskColours, series(6), series(7), launchColour];
 const transferColour = 4; // and 5: gradients
@@ -155,10 +156,10 @@ function Pipeline({ tasks }: { tasks: Tasks }) {
             { title: "group", cell: ({ g }) => (over ? <Name text={nameOf(g)} /> : g) },
             ...taskKinds.map((kind, k) => ({
               title: kind,
-              number: true,
+              number: ({ parts }: { parts: number[] }) => parts[k],
               cell: ({ parts }: { parts: number[] }) => text(parts[k]),
             })).filter((_, k) => busy.some((parts) => parts[k] > 0)),
-            { title: "busy", number: true, cell: ({ parts }) => percentText(shareOf(sum(parts), tasks.shown_seconds)) },
+            { title: "busy", number: ({ parts }) => shareOf(sum(parts), tasks.shown_seconds), cell: ({ parts }) => percentText(shareOf(sum(parts), tasks.shown_seconds)) },
           ]}
         />
       </div>

@@ -72,6 +72,34 @@ test("the figures are those of the plan", async () => {
   await opened.page.close();
 });
 
+test("tables are sorted by a click on a title, and copied with figures in base units", async () => {
+  const model = JSON.parse(readFileSync(folder.file("model.json"), "utf8"));
+  const opened = await Opened.open(browser, page);
+  await opened.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await opened.page.selectOption("#plan", "3");
+  await opened.go("Alternatives");
+  const all: number[] = [model.peak_bytes, ...model.transformer.alternatives.map((one: { peak_bytes: number }) => one.peak_bytes)];
+  const copied = async (): Promise<string[][]> => {
+    await opened.page.getByRole("button", { name: "Copy table" }).first().click();
+    await opened.page.getByText("copied", { exact: true }).waitFor();
+    const text = await opened.page.evaluate(() => navigator.clipboard.readText());
+    return text.trimEnd().split("\n").map((line) => line.split("\t"));
+  };
+  const column = (rows: string[][]) => rows.slice(1).map((row) => Number(row[rows[0].indexOf("memory [bytes]")]));
+  assert.deepEqual(column(await copied()), all);
+  const title = opened.page.locator("th", { hasText: "memory" });
+  await title.getByRole("button").click();
+  assert.equal(await title.getAttribute("aria-sort"), "descending");
+  assert.deepEqual(column(await copied()), [...all].sort((a, b) => b - a));
+  await title.getByRole("button").click();
+  assert.equal(await title.getAttribute("aria-sort"), "ascending");
+  assert.deepEqual(column(await copied()), [...all].sort((a, b) => a - b));
+  await title.getByRole("button").click();
+  assert.equal(await title.getAttribute("aria-sort"), null);
+  await opened.expectClean();
+  await opened.page.close();
+});
+
 test("the most expensive collectives are those of explain, with their causes and lines", async () => {
   for (const file of [fsdp, folder.file("pipeline.json")]) {
     const { parts } = JSON.parse(meshwright("explain", file, "--json"));
