@@ -44,3 +44,8 @@ export function shortened(text: string, most: number): string {
   const head = Math.ceil((most - 1) / 2);
   return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
 }
+
+/** Figures stay in one line with their units. */
+export function together(text: string): string {
+  return text.replace(/(\d) (%|(?:[KMGTPE]i)?B|[mun]?s|[hd])(?![\w])/g, "$1\u00a0$2");
+}

@@ -3,7 +3,7 @@
 import type { ComponentChildren, CSSProperties, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shareOf, sumOf } from "../numbers";
-import { partsOf, piecesOf, visible } from "../text";
+import { partsOf, piecesOf, together, visible } from "../text";
 
 /** A name from outside: shown as it is, whatever it holds, and without effect on what is around it. */
 export function Name({ text, class: style = "" }: { text: string; class?: string }) {
@@ -33,7 +33,7 @@ function Characters({ text }: { text: string }) {
 
 /** A sentence from src/meshwright/report: names in it are kept apart from the words around them. */
 export function Sentence({ text }: { text: string }) {
-  return <>{partsOf(text).map((part, i) => (i % 2 === 1 ? <Name key={i} text={part} class="inline" /> : <Characters key={i} text={part} />))}</>;
+  return <>{partsOf(text).map((part, i) => (i % 2 === 1 ? <Name key={i} text={part} class="inline" /> : <Characters key={i} text={together(part)} />))}</>;
 }
 
 /** Why a view, or a part of one, has nothing to show, and what would change that. */

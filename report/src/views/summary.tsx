@@ -8,14 +8,14 @@ import { Name, Nothing, type Part, Sentence, Stack } from "../parts/basic";
 import { Table } from "../parts/table";
 import { stepParts } from "../step_breakdown";
 import { partsOf } from "../step_lanes";
-import { visible } from "../text";
+import { together, visible } from "../text";
 
 function Card({ label, value, note }: { label: string; value: string; note: string }) {
   return (
     <div class="card">
       <div class="label">{label}</div>
       <div class="value">{value}</div>
-      <div class="note">{note}</div>
+      <div class="note">{together(note)}</div>
     </div>
   );
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bytesText, costText, countText, dollarsText, percentText, runTimeText, secondsText, specText } from "../../src/format";
 import { finite, shareOf, sumOf } from "../../src/numbers";
-import { partsOf, piecesOf, shortened, visible } from "../../src/text";
+import { partsOf, piecesOf, shortened, together, visible } from "../../src/text";
 
 test("characters that turn text round are shown by their codes", () => {
   assert.equal(visible("a\u202eb"), "a‹U+202E›b");
@@ -18,6 +18,11 @@ test("characters that turn text round are shown by their codes", () => {
 test("sentences keep names apart", () => {
   assert.deepEqual(partsOf("\u2068a.hlo\u2069 on 8 x \u2068h100\u2069."), ["", "a.hlo", " on 8 x ", "h100", "."]);
   assert.deepEqual(partsOf("nothing"), ["nothing"]);
+});
+
+test("figures stay with their units", () => {
+  assert.equal(together("7.01 % of 80.0 GiB, 1.10 ms."), "7.01\u00a0% of 80.0\u00a0GiB, 1.10\u00a0ms.");
+  for (const plain of ["8 x h100", "4 stages", "3 by 2 d4", "1 s4"]) assert.equal(together(plain), plain);
 });
 
 test("long names lose their middle, by whole characters", () => {
