@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -28,14 +28,30 @@ def move(array: jax.Array, target: NamedSharding) -> jax.Array:
         return array
     if not isinstance(source, NamedSharding):  # of one device, as ordinary arrays have
         return put(array, target)
-    before, after = _common(array.shape, source, target)
-    array = _reshard(array, before)
+    return mover(array.shape, source, target)(array)
+
+
+@functools.lru_cache(4096)
+def mover(
+    shape: tuple[int, ...], source: NamedSharding, target: NamedSharding
+) -> Callable[[jax.Array], jax.Array]:
+    """What `move` does with arrays of a shape and a sharding."""
+    before, after = _common(shape, source, target)
+    steps = [] if source.is_equivalent_to(before, len(shape)) else [_resharder(before)]
     if _devices(before) != _devices(after):
-        if len(_processes(before) | _processes(after)) == 1:
-            array = jax.device_put(array, after) if is_here(after) else absent(array, after)
+        if len(_processes(before) | _processes(after)) > 1:
+            steps.append(functools.partial(_across_processes, target=after))
+        elif is_here(after):
+            steps.append(functools.partial(jax.device_put, device=after))
         else:
-            array = _across_processes(array, after)
-    return _reshard(array, target)
+            steps.append(functools.partial(absent, sharding=after))
+    if not after.is_equivalent_to(target, len(shape)):
+        steps.append(_resharder(target))
+    return functools.partial(functools.reduce, _apply, steps) if len(steps) != 1 else steps[0]
+
+
+def _apply(array: jax.Array, step: Callable[[jax.Array], jax.Array]) -> jax.Array:
+    return step(array)
 
 
 def put(leaf: Any, target: NamedSharding) -> jax.Array:
@@ -176,15 +192,11 @@ def _processes(sharding: NamedSharding) -> set[int]:
     return {device.process_index for device in _devices(sharding)}
 
 
-def _reshard(array: jax.Array, target: NamedSharding) -> jax.Array:
-    """On the devices that the array is on."""
-    if array.sharding.is_equivalent_to(target, array.ndim):
-        return array
-    return _identity(target)(array) if is_here(target) else absent(array, target)
-
-
 @functools.cache
-def _identity(target: NamedSharding) -> Any:
+def _resharder(target: NamedSharding) -> Callable[[jax.Array], jax.Array]:
+    """For arrays on the devices of `target`."""
+    if not is_here(target):
+        return functools.partial(absent, sharding=target)
     return jax.jit(lambda array: array, out_shardings=target)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from meshwright.pipeline.order import Task
 from meshwright.pipeline.routes import Port
-from meshwright.pipeline.runtime import Module, Observer
+from meshwright.pipeline.runtime import Observer
+from meshwright.pipeline.wiring import Module
 
 
 @dataclasses.dataclass(frozen=True)
