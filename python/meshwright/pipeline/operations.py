@@ -97,9 +97,7 @@ class Operations:
             for taker, source in wiring.sources()
             if source.parameter is None and not source.ports and taker[0] in wiring.here
         }
-        self._totals = {
-            module: self._zeros(module) for module in wiring.here if wiring.summed[module]
-        }
+        self._taken: set[int] = set()  # totals that nothing may be added to any more
         self._made: dict[tuple[Port, int | None], int] = {}
         self._moved: dict[tuple[int, NamedSharding], int] = {}
         self._later: dict[tuple[Module, int | None], Sequence[int]] = {}
@@ -159,6 +157,8 @@ class Operations:
         inputs: Sequence[int],
         outputs: Sequence[int],
     ) -> Operation:
+        if totals in self._taken:
+            raise errors.InternalError(f"{task.name} comes after what takes its sums")
         self.operations.append(
             Operation(task.name, inputs, outputs, task=task, module=module, totals=totals)
         )
@@ -189,8 +189,12 @@ class Operations:
         numbers = range(self._wiring.micro_batches)
         return [self._slot(put(np.asarray(number, np.int32), sharding)) for number in numbers]
 
-    def _zeros(self, module: Module) -> int:
+    @functools.cache  # noqa: B019  it lives as long as what it belongs to
+    def _zeros(self, module: Module) -> int | None:
+        """The totals that a module's first phase adds to."""
         program, summed = self._programs[module], self._wiring.summed[module]
+        if not summed:
+            return None
         shapes = [(program.outputs[index].shape, program.outputs[index].dtype) for index in summed]
         shardings = tuple(program.out_shardings[index] for index in summed)
         where = f"stage {module[0]} {module[1]}: sums over micro-batches"
@@ -203,7 +207,7 @@ class Operations:
         if module in self._wiring.here:
             outputs = [self._slot() for _ in range(len(kept) + self._between.get(module, 0))]
             apart = module in self._wiring.apart
-            totals = None if apart else self._totals.get(module)
+            totals = None if apart else self._zeros(module)
             operation = self._call(task, module, totals, inputs, outputs)
             if apart:
                 given = [inputs[number] for number in self._needed[module]]
@@ -224,7 +228,7 @@ class Operations:
         if given is None:  # nothing else is computed, so nothing ran
             inputs = self._inputs(backward, task)
             given = [inputs[number] for number in self._needed[backward]]
-        self._call(task, (task.stage, WEIGHTS), self._totals[backward], given, [])
+        self._call(task, (task.stage, WEIGHTS), self._zeros(backward), given, [])
 
     def _hand_on(self, port: Port, slot: int, task: Task, operation: Operation | None) -> None:
         """Sends an output, right after the phase that gives it, to all that take it."""
@@ -284,11 +288,14 @@ class Operations:
 
     @functools.cache  # noqa: B019  it lives as long as what it belongs to
     def _total(self, port: Port) -> int:
-        """Called when nothing is added to it any more."""
+        """The sum of an output over all micro-batches."""
         if port.module not in self._wiring.here:
             return self._absent(port)
         index = self._wiring.summed[port.module].index(port.index)
-        return self._apply("", lambda totals: totals[index], [self._totals[port.module]])
+        totals = self._zeros(port.module)
+        assert totals is not None
+        self._taken.add(totals)
+        return self._apply("", lambda totals: totals[index], [totals])
 
     def _absent(self, port: Port) -> int:
         """An output of a module that other processes run."""
