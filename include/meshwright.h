@@ -87,6 +87,8 @@ MW_API mw_result* mw_annotate(const void* program, size_t program_bytes, const c
  *   a plan; of parameters also "donated": whether an output takes over the buffer
  * - "bounded": a value with a dimension of which only a bound is known, with its type, as "p"
  *   f32[<=64,32]; empty if all sizes are known
+ * - "fingerprint": 16 hexadecimal digits of what it computes, names and source lines apart, as in
+ *   the "program" of a stages.json
  * - "rules": the calls without a sharding rule, as a file for the option "rules" to be completed
  * - "proto": of HLO: the program as a serialized HloModuleProto
  * - "stablehlo": of StableHLO: the program as text */

@@ -25,6 +25,7 @@
 #include "meshwright/hlo/proto/writer.h"
 #include "meshwright/hlo/stablehlo/reader.h"
 #include "meshwright/hlo/stablehlo/separate_functions.h"
+#include "meshwright/inter/layers/fingerprint.h"
 #include "meshwright/plan/annotate/annotate.h"
 #include "meshwright/plan/annotate/annotate_stablehlo.h"
 #include "meshwright/plan/annotate/apply_plan.h"
@@ -107,6 +108,7 @@ absl::Status FillProgram(std::string_view program, mw_result& result) {
   result.writers["format"] = [read] { return read->input.kind; };
   result.writers["parameters"] = [read] { return ParametersJson(read->graph); };
   result.writers["outputs"] = [read] { return OutputsJson(read->graph); };
+  result.writers["fingerprint"] = [read] { return GraphFingerprint(read->graph); };
   result.writers["rules"] = [read] { return DraftCallRules(read->graph, "program"); };
   result.writers["bounded"] = [read] { return FindBoundedSize(read->graph); };
   if (read->stablehlo) {

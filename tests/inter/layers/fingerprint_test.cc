@@ -51,5 +51,21 @@ TEST(OpFingerprints, TellsOrDoesNotTellEntriesApart) {
   EXPECT_NE(pad("p", "-5_0", Entries::kAlike, 1), pad("p", "-4_-1", Entries::kAlike, 1));
 }
 
+TEST(GraphFingerprint, IsOfWhatIsComputed) {
+  const auto of = [](const char* sum, const char* constant) {
+    return GraphFingerprint(
+        ProgramFromText(absl::StrCat("HloModule m\n\nENTRY main {\n", "  p = f32[] parameter(0)\n",
+                                     "  q = f32[] parameter(1)\n", "  c = f32[] constant(",
+                                     constant, ")\n", "  s = f32[] ", sum, "\n",
+                                     "  ROOT r = f32[] multiply(s, c)\n}\n"))
+            .graph);
+  };
+  const std::string one = of("subtract(p, q), metadata={op_name=\"a\"}", "0.1");
+  EXPECT_EQ(one.size(), 16);
+  EXPECT_EQ(one, of("subtract(p, q), metadata={op_name=\"b\" source_line=3}", "0.1"));
+  EXPECT_NE(one, of("subtract(p, q)", "0.2"));
+  EXPECT_NE(one, of("subtract(q, p)", "0.1"));
+}
+
 }  // namespace
 }  // namespace meshwright

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "absl/strings/str_cat.h"
 #include "meshwright/hlo/op_sharding_rule.h"
 
 namespace meshwright {
@@ -110,6 +111,16 @@ uint64_t OpFingerprints::Of(OpId id) {
   for (ValueId v : op.operands) f.Add(graph_[v].shape);
   for (ValueId v : op.results) f.Add(graph_[v].shape);
   return f.value();
+}
+
+std::string GraphFingerprint(const Graph& graph) {
+  OpFingerprints fingerprints(graph);
+  Fingerprint f;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    f.Add(fingerprints.Of(OpId(i)));
+    for (ValueId v : graph.ops[i].operands) f.Add(static_cast<uint64_t>(v.value));
+  }
+  return absl::StrCat(absl::Hex(f.value(), absl::kZeroPad16));
 }
 
 }  // namespace meshwright

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_INTER_LAYERS_FINGERPRINT_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -54,6 +55,9 @@ class OpFingerprints {
   const Entries entries_;
   std::unordered_map<int32_t, uint64_t> computations_;
 };
+
+// 16 hexadecimal digits of what a program computes: its operators, and which takes what of which.
+std::string GraphFingerprint(const Graph& graph);
 
 }  // namespace meshwright
 

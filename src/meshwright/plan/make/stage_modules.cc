@@ -10,6 +10,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/text/writer.h"
+#include "meshwright/inter/layers/fingerprint.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/annotate/annotate.h"
 #include "meshwright/plan/annotate/output_shardings.h"
@@ -248,7 +249,8 @@ absl::StatusOr<std::vector<StageFile>> StageModules(const PipelinedProgram& plan
     MW_ASSIGN_OR_RETURN(Json stage, writer.Write(i));
     stages.push_back(std::move(stage));
   }
-  const Json index = {{"micro_batches", pipeline.shape.micro_batches},
+  const Json index = {{"program", GraphFingerprint(planned.program.graph)},
+                      {"micro_batches", pipeline.shape.micro_batches},
                       {"stages", std::move(stages)}};
   std::vector<StageFile> files = writer.TakeFiles();
   files.push_back({"stages.json", index.dump(1) + "\n"});
