@@ -108,6 +108,39 @@ def test_layers_of_a_loop_in_uneven_stages(tmp_path):
     assert abs(float(loss) - float(again)) < 1e-6
 
 
+def test_what_each_layer_of_a_loop_gives(tmp_path):
+    """Sums over the batch and values of every sample, stacked along layers of several stages."""
+
+    def step(weights, x):
+        def loss(weights):
+            def layer(x, w):
+                x = x + jax.numpy.tanh(x @ w)
+                return x, (0.01 * (x * x).sum(), x.mean(-1))
+
+            end, given = jax.lax.scan(layer, x, weights["stack"])
+            return ((end @ weights["head"]) ** 2).mean(), given
+
+        (value, given), grads = jax.value_and_grad(loss, has_aux=True)(weights)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, weights, grads), (value, given)
+
+    generator = np.random.default_rng(0)
+    weights = {
+        "stack": 0.1 * generator.standard_normal((4, 16, 16), np.float32),
+        "head": 0.1 * generator.standard_normal((16, 16), np.float32),
+    }
+    arguments = (weights, generator.standard_normal((8, 16), np.float32))
+    step = jax.jit(step, donate_argnums=0)
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    plan = mw.plan(step, *arguments, emit=tmp_path / "stages", **options)
+    train = mw.jax.pipeline(step, *arguments, plan=plan)
+    checked = pipeline_models.Checked(step, arguments)
+    state, results = train(*arguments)
+    checked.compare(state, results)
+    assert checked.error < 2e-5
+    sums, means = results[1]
+    assert (sums.shape, means.shape) == ((4,), (4, 8))
+
+
 class Full:
     """In place of a phase's executable: finds no memory, as XLA says it."""
 

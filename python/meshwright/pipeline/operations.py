@@ -321,19 +321,18 @@ class Operations:
         program = self._programs[port.module]
         like, sharding = program.outputs[port.index], program.out_shardings[port.index]
         shape, count = list(like.shape), self._wiring.micro_batches
-        joined = result.dimension is not None and not result.bounds
-        if joined:
-            assert result.dimension is not None
-            shape[result.dimension] *= count
+        dimension = result.batch_dimension
+        if dimension is not None:
+            shape[dimension] *= count
         if port.module not in self._wiring.here:
             # Made anew in every step: it is the caller's, who may delete it.
             whole = jax.ShapeDtypeStruct(shape, like.dtype)
             return self._apply("", functools.partial(absent, whole, sharding), [])
         if result.summed:
             return self._total(port)
-        if joined:
+        if dimension is not None:
             slots = [self._made[port, number] for number in range(count)]
-            return self._apply(f"stage {port.stage}", _joiner(result.dimension, sharding), slots)
+            return self._apply(f"stage {port.stage}", _joiner(dimension, sharding), slots)
         return self._made[port, None if port.phase.startswith("update") else 0]
 
     def _find_empties(self) -> None:

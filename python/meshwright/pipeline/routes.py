@@ -46,12 +46,13 @@ class Source:
 class Result:
     """What a result of the program is made from.
 
-    One port: what it gave - in the first micro-batch -, its sum, or, with `dimension`, what it gave
-    in all micro-batches, concatenated. With `bounds` a part of each port along `dimension`.
+    One port: what it gave - in the first micro-batch -, its sum, or, with `batch_dimension`, what it
+    gave in all micro-batches, concatenated. With `bounds` such a part of each port along `dimension`.
     """
 
     ports: tuple[Port, ...]
     summed: bool = False
+    batch_dimension: int | None = None
     dimension: int | None = None
     bounds: tuple[tuple[int, int], ...] = ()
 
@@ -110,26 +111,18 @@ class Routes:
         )
 
     def _result(self, number: int, row: Mapping[str, Any]) -> Result:
-        plain: list[Port] = []
-        cut: list[Port] = []
+        whole: list[Port] = []
         layers: dict[int, Port] = {}
         for key in _in_order(self._files):
             for index, value in enumerate(self._modules[key].outputs):
                 if value.output != number:
                     continue
-                port = Port(*key, index)
-                if value.role == "sum":
-                    return Result((port,), summed=True)
-                if value.batch_dimension is not None and not key[1].startswith("update"):
-                    cut.append(port)
-                elif value.layer_dimension is not None and value.layers is not None:
-                    layers.setdefault(value.layers[0], port)
+                if value.layer_dimension is not None and value.layers is not None:
+                    layers.setdefault(value.layers[0], Port(*key, index))
                 else:
-                    plain.append(port)
-        if plain:
-            return Result((plain[0],))
-        if cut:
-            return Result((cut[0],), dimension=self.value(cut[0]).batch_dimension)
+                    whole.append(Port(*key, index))
+        if whole:
+            return self._of_micro_batches(min(whole, key=self._rank))
         ports, bounds, at = [], [], 0
         dimension = None
         while at in layers:
@@ -146,7 +139,25 @@ class Routes:
                 f'{self._files.index}: the modules give {found} for output "{row["name"]}" of '
                 f"shape {row['shape']}"
             )
-        return Result(tuple(ports), dimension=dimension, bounds=tuple(bounds))
+        return dataclasses.replace(
+            self._of_micro_batches(ports[0]),
+            ports=tuple(ports),
+            dimension=dimension,
+            bounds=tuple(bounds),
+        )
+
+    def _of_micro_batches(self, port: Port) -> Result:
+        """What an output with the role and the dimensions of this one is as a result."""
+        value = self.value(port)
+        if value.role == "sum":
+            return Result((port,), summed=True)
+        update = port.phase.startswith("update")
+        return Result((port,), batch_dimension=None if update else value.batch_dimension)
+
+    def _rank(self, port: Port) -> int:
+        """Of several outputs that are one result: sums first, what is concatenated last."""
+        result = self._of_micro_batches(port)
+        return 0 if result.summed else 1 if result.batch_dimension is None else 2
 
 
 def _in_order(files: StageFiles) -> Iterator[tuple[int, str]]:
