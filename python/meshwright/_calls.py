@@ -304,7 +304,7 @@ def _type_of(value: Any) -> Any:
     """Shape, dtype and weak type as jax.jit sees them."""
     if isinstance(value, jax.ShapeDtypeStruct):
         return value
-    return jax.typeof(value)
+    return getattr(value, "aval", None) or jax.typeof(value)
 
 
 def is_weak(value: Any) -> bool:
@@ -361,8 +361,12 @@ def host_array(name: str, leaf: Any, dtype: Any) -> np.ndarray:
     """A number or a numpy array of a type that JAX narrows to `dtype`, narrowed.
 
     Raises:
-      InvalidArgumentError: a whole number is too large, which JAX would cut off.
+      InvalidArgumentError: a whole number is too large, which JAX would cut off; it has no values.
     """
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        raise errors.InvalidArgumentError(
+            f"{name}: found a ShapeDtypeStruct, expected an array {type_text(leaf)}"
+        )
     array = np.asarray(leaf)
     if array.dtype == dtype:
         return array

@@ -235,6 +235,12 @@ def bounded_size(program: bytes) -> str:
     return _call("mw_read_program", ["bounded"], program, len(program))["bounded"].decode()
 
 
+def program_fingerprint(program: bytes) -> str:
+    """Of what a program computes, without names and source lines."""
+    texts = _call("mw_read_program", ["fingerprint"], program, len(program))
+    return texts["fingerprint"].decode()
+
+
 def program_proto(program: bytes) -> bytes:
     """A program in HLO as a serialized HloModuleProto."""
     return _call("mw_read_program", ["proto"], program, len(program))["proto"]

@@ -279,7 +279,7 @@ def shard(
         given = {"mesh": mesh, "memory": "device", **options}
         document = _agreed(lambda: plan_program(program, cluster, given).to_json())
     else:
-        plan._check_has_program()
+        _check_plan(plan)
         document = plan.to_json()
     plan = Plan(document, program)
     if isinstance(mesh, Mesh):
@@ -321,7 +321,7 @@ def pipeline(
             emit = os.path.join(folder, "stages")
             plan = plan_program(program, cluster, {**given, "emit": emit})
             return Pipeline(plan, program, emit, devices)
-    plan._check_has_program()
+    _check_plan(plan)
     if not plan.stages:
         raise errors.InvalidArgumentError("the plan has no pipeline; mw.jax.shard runs it")
     folder = stages if stages is not None else plan.stages_folder
@@ -331,6 +331,14 @@ def pipeline(
             "or `meshwright plan --emit` writes"
         )
     return Pipeline(Plan(plan.to_json(), program), program, folder, devices)
+
+
+def _check_plan(plan: Any) -> None:
+    if not isinstance(plan, Plan):
+        raise errors.InvalidArgumentError(
+            f'plan: found {type(plan).__name__}, expected a Plan: mw.Plan.load("plan.json") reads one'
+        )
+    plan._check_has_program()
 
 
 def _program_of(

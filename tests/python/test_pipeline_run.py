@@ -139,6 +139,7 @@ def test_what_each_layer_of_a_loop_gives(tmp_path):
     assert checked.error < 2e-5
     sums, means = results[1]
     assert (sums.shape, means.shape) == ((4,), (4, 8))
+    assert (sums.size, means.size) == (4, 32)
 
 
 class Full:
@@ -170,6 +171,83 @@ def test_what_does_not_belong_together(tmp_path):
     whole = mw.plan(step, *arguments, cluster="2xh100-sxm", mesh=2)
     with pytest.raises(mw.InvalidArgumentError, match=r"has no pipeline; mw\.jax\.shard runs it"):
         mw.jax.pipeline(step, *arguments, plan=whole)
+
+
+def small(rate=0.1, width=8):
+    def step(weights, x):
+        def loss(weights):
+            stack, head = weights
+            h, _ = jax.lax.scan(lambda h, w: (jax.numpy.tanh(h @ w), None), x, stack)
+            return ((h @ head) ** 2).mean()
+
+        value, grads = jax.value_and_grad(loss)(weights)
+        return [w - rate * g for w, g in zip(weights, grads)], value
+
+    weights = [np.full(shape, 0.1, np.float32) for shape in ((4, width, width), (width, width))]
+    return jax.jit(step, donate_argnums=0), (weights, np.ones((4, width), np.float32))
+
+
+@pytest.fixture(scope="module")
+def planned_small(tmp_path_factory):
+    step, arguments = small()
+    folder = tmp_path_factory.mktemp("small") / "stages"
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    return step, arguments, mw.plan(step, *arguments, emit=folder, **options)
+
+
+def test_a_function_that_was_changed(planned_small):
+    _, arguments, plan = planned_small
+    for same in (small()[0], jax.jit(small()[0].__wrapped__)):  # defined anew, not donating
+        mw.jax.pipeline(same, *arguments, plan=plan)
+    with pytest.warns(UserWarning, match="the stages of another program than this one"):
+        mw.jax.pipeline(small(rate=0.2)[0], *arguments, plan=plan)
+    with pytest.raises(mw.InvalidArgumentError, match="the module is of another program"):
+        mw.jax.pipeline(*[small(width=16)[0], *small(width=16)[1]], plan=plan)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"plan": "plan.json"}, "plan: found str, expected a Plan"),
+        ({"stages": "/nowhere"}, "cannot open /nowhere/stages.json"),
+        ({"stages": __file__}, f"^cannot read {__file__}/stages.json: Not a directory"),
+        ({"devices": []}, "devices: found none, expected different devices"),
+        ({"devices": [0, 1]}, "devices: found int, expected"),
+        ({"devices": [jax.devices()[0]] * 2}, "devices: found one twice, expected"),
+    ],
+)
+def test_what_is_no_pipeline(planned_small, given, error):
+    step, arguments, plan = planned_small
+    with pytest.raises(mw.Error, match=error):
+        mw.jax.pipeline(step, *arguments, **{"plan": plan, **given})
+
+
+def test_what_is_no_state(planned_small):
+    step, (weights, x), plan = planned_small
+    train = mw.jax.pipeline(step, weights, x, plan=plan)
+    like = [jax.ShapeDtypeStruct(weight.shape, weight.dtype) for weight in weights]
+    with pytest.raises(
+        mw.InvalidArgumentError, match=r"weights\[0\]: found a ShapeDtypeStruct, exp"
+    ):
+        train(like, x)
+
+    staged, head = mw.jax.to_checkpoint(train(weights, x)[0])
+    first, second = staged
+    parts = {name: np.asarray(part) for name, part in staged.items()}
+    restored = mw.jax.from_checkpoint([parts, head], like=like)  # parts as some restore them
+    state, _ = train(restored, x)
+    assert state[0].shape == weights[0].shape
+    for tree, error in (
+        ([parts], "the checkpoint has 1 arrays, the state has 2"),
+        (
+            [{first: parts[first]}, head],
+            r"state\[0\]: the checkpoint has f32\[2,8,8\], the state has f32\[4,8,8\]",
+        ),
+        ([{second: parts[second]}, head], "do not follow each other: dimension 0 from 2 to 4"),
+        ([{first: parts[first], second: weights[0]}, head], "do not follow each other"),
+    ):
+        with pytest.raises(mw.InvalidArgumentError, match=error):
+            mw.jax.from_checkpoint(tree, like=like)
 
 
 def processes(count, devices, folder, model, kind, steps=2):

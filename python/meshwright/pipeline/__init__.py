@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,12 +38,24 @@ def load_runtime(
       devices: to run on, see `stage_devices`.
       donated: parameters of the program.
 
-    Errors: the folder is of another plan or program.
+    Errors: the folder is of another plan or program. Warns where only what the program computes is
+    another, as lowering depends on JAX's version and the platform too.
     """
     files = read_stage_files(stages)
     check_plan(files, plan)
     rows = _library.read_program(contents)
     check_program(files, rows["parameters"], rows["outputs"])
+    kind = plan.as_dict()["inputs"][0]["kind"]
+    if (
+        kind == _library.program_format(contents)
+        and _library.program_fingerprint(contents) != files.program
+    ):
+        warnings.warn(
+            f"{files.index}: what runs are the stages of another program than this one, of the same "
+            "arguments and results: one that was changed, or lowered by another JAX or for another "
+            "platform; plan this one if its function was changed",
+            stacklevel=3,
+        )
     places = stage_devices(plan.stages, devices)
     order = planned_order(plan)
     return Runtime(files, places, order, rows["parameters"], rows["outputs"], donated)

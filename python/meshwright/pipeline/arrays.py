@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,8 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from meshwright import errors
+from meshwright._calls import type_text
 from meshwright.pipeline.moves import put
 
 
@@ -46,8 +49,12 @@ class StagedArray:
     def aval(self) -> Any:
         return jax.core.ShapedArray(self.shape, self.dtype)
 
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
     def is_deleted(self) -> bool:
-        return any(part.is_deleted() for part in self.parts)
+        return any(part.is_deleted() for part in self.parts if isinstance(part, jax.Array))
 
     def block_until_ready(self) -> StagedArray:
         jax.block_until_ready(self.parts)
@@ -98,6 +105,9 @@ def from_checkpoint(tree: Any, like: Any) -> Any:
 
     A pipeline of any plan of the same step takes it, and places it as its plan says. `tree` may have
     lists in place of tuples, as checkpointers restore them.
+
+    Raises:
+      InvalidArgumentError: it is of another state: names the first array that is.
     """
 
     def is_parted(node: Any) -> bool:
@@ -113,10 +123,28 @@ def from_checkpoint(tree: Any, like: Any) -> Any:
             dimension, begin, end = map(int, match.groups())
             found.append(((begin, end), dimension, part))
         found.sort(key=lambda row: row[0])
+        at = 0
+        for (begin, end), dimension, part in found:
+            if begin != at or dimension != found[0][1] or part.shape[dimension] != end - begin:
+                raise errors.InvalidArgumentError(
+                    f"the parts of an array in the checkpoint do not follow each other: {', '.join(node)}"
+                )
+            at = end
         return StagedArray(found[0][1], [row[0] for row in found], [row[2] for row in found])
 
     leaves = [join(node) for node in jax.tree.leaves(tree, is_leaf=is_parted)]
-    return jax.tree.unflatten(jax.tree.structure(like), leaves)
+    expected, structure = jax.tree_util.tree_flatten_with_path(like)
+    if len(leaves) != len(expected):
+        raise errors.InvalidArgumentError(
+            f"the checkpoint has {len(leaves)} arrays, the state has {len(expected)}"
+        )
+    for leaf, (path, other) in zip(leaves, expected):
+        if np.shape(leaf) != np.shape(other):
+            raise errors.InvalidArgumentError(
+                f"state{jax.tree_util.keystr(path)}: the checkpoint has {type_text(leaf)}, the state "
+                f"has {type_text(other)}"
+            )
+    return jax.tree.unflatten(structure, leaves)
 
 
 def part_of(leaf: Any, dimension: int, begin: int, end: int) -> Any:

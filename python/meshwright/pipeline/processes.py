@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -22,6 +21,7 @@ import jax
 from meshwright import _library, errors
 from meshwright.document import Plan
 from meshwright.pipeline.coordination import Service, start
+from meshwright.verify.stage_files import read_file, read_stage_files
 
 # A process that is busy still gives signs of life, by a thread of its own.
 _SIGN_SECONDS = 2.0
@@ -67,8 +67,9 @@ def facts(plan: Plan, contents: bytes, stages: str | os.PathLike[str]) -> dict[s
     document = plan.as_dict()
     document.pop("planning_seconds")
     modules = hashlib.sha256()
-    for file in sorted(Path(stages).iterdir()):
-        modules.update(file.name.encode() + b"\0" + file.read_bytes())
+    index = read_stage_files(stages).index
+    for file in sorted(index.parent.iterdir()):
+        modules.update(file.name.encode() + b"\0" + read_file(file))
     return {
         "package": f"{_library.version()}, jax {jax.__version__}",
         "program": hashlib.sha256(contents).hexdigest(),

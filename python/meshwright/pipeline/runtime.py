@@ -63,7 +63,7 @@ class Runtime:
         self.places = places
         self.planned = order
         self._parameters = parameters
-        self._wiring = wiring = Wiring(files, places, order, outputs, donated)
+        self._wiring = wiring = Wiring(files, places, order, parameters, outputs, donated)
         self.order = wiring.order
         self._compiled: dict[Module, Any] = {}
         # Of backward phases by the ones apart: inputs that these need, and how many values between.

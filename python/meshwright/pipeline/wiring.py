@@ -30,6 +30,7 @@ class Wiring:
         files: StageFiles,
         places: Sequence[Sequence[Any]],
         order: Sequence[Task],
+        parameters: Sequence[Mapping[str, Any]],
         outputs: Sequence[Mapping[str, Any]],
         donated: Sequence[int],
     ) -> None:
@@ -49,7 +50,7 @@ class Wiring:
             if any(device.process_index == jax.process_index() for device in places[module[0]])
         }
         self.takers = self._find_takers()
-        self._check_types()
+        self._check_types(parameters)
         self.summed = self._find_summed()
         # By module the outputs that are taken as they are.
         self.kept = {
@@ -115,9 +116,17 @@ class Wiring:
         results = (result for result in self.routes.results if not result.summed)
         return frozenset(port for result in results for port in result.ports)
 
-    def _check_types(self) -> None:
+    def _check_types(self, parameters: Sequence[Mapping[str, Any]]) -> None:
         for (module, number), source in self.sources():
             program = self.programs[module]
+            if source.parameter is not None:
+                value, like = program.module.inputs[number], program.inputs[number]
+                shape = list(parameters[source.parameter]["shape"])
+                if value.layer_dimension is not None and value.layers is not None:
+                    shape[value.layer_dimension] = value.layers[1] - value.layers[0]
+                if value.batch_dimension is not None and not module[1].startswith("update"):
+                    shape[value.batch_dimension] //= self.micro_batches
+                check_type(program, number, jax.ShapeDtypeStruct(shape, like.dtype))
             for port in source.ports:
                 check_type(program, number, self.programs[port.module].outputs[port.index])
 

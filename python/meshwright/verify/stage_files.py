@@ -70,6 +70,7 @@ class Stage:
 @dataclasses.dataclass(frozen=True)
 class StageFiles:
     index: Path
+    program: str  # fingerprint
     micro_batches: int
     stages: Sequence[Stage]
 
@@ -83,18 +84,20 @@ class StageFiles:
 def read_stage_files(folder: str | os.PathLike[str]) -> StageFiles:
     """Reads the index; the modules it names are there."""
     index = Path(folder) / INDEX
+    contents = read_file(index, "; `meshwright plan --emit` writes it")
     try:
-        data = json.loads(read_file(index, "; `meshwright plan --emit` writes it"))
+        data = json.loads(contents)
     except ValueError as error:
         raise errors.InvalidArgumentError(f"{index}: {error}") from None
     reader = _Reader(index)
+    program = reader.get(data, "program", str)
     micro_batches = reader.get(data, "micro_batches", int)
     stages = [reader.stage(stage) for stage in reader.get(data, "stages", list)]
     if micro_batches < 1 or not stages:
         raise errors.InvalidArgumentError(
             f"{index}: found {_counts(len(stages), micro_batches)}, expected at least one of each"
         )
-    return StageFiles(index, micro_batches, stages)
+    return StageFiles(index, program, micro_batches, stages)
 
 
 def read_file(path: Path, hint: str = "") -> bytes:

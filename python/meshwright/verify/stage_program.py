@@ -161,8 +161,17 @@ def stage_devices(
 
     On its own devices if there are as many as the plan has; else on the first, one stage after the
     other; a stage that needs more than there are, on one device.
+
+    Raises:
+      InvalidArgumentError: `devices` has none, one twice, or something else.
     """
-    there = list(jax.devices() if devices is None else np.array(devices).flat)
+    there = list(jax.devices() if devices is None else np.array(devices, object).flat)
+    others = [device for device in there if not isinstance(device, jax.Device)]
+    if not there or others or len(set(there)) < len(there):
+        what = type(others[0]).__name__ if others else "one twice" if there else "none"
+        raise errors.InvalidArgumentError(
+            f"devices: found {what}, expected different devices, as jax.devices() has them"
+        )
     all_there = max(max(row["devices"]) for row in rows) < len(there)
     placed: list[Sequence[Any]] = []
     for row in rows:
