@@ -155,9 +155,10 @@ def watch(stages: Mapping[int, str] | None = None) -> None:
 def _watch(ending: threading.Event) -> None:
     client, me = _client(), _state().process_id
     others = [process for process in range(_state().num_processes) if process != me]
-    seen: dict[int, tuple[str, float]] = {}
+    # By process its last sign and since which of this one's, not of the clock's: on a machine that
+    # is short of processors all are late alike.
+    seen: dict[int, tuple[str, int]] = {}
     for sign in itertools.count():
-        now = time.monotonic()
         text = _DONE if ending.is_set() else str(sign)
         try:
             client.key_value_set(f"{_SIGNS}{me}", text, allow_overwrite=True)
@@ -169,8 +170,8 @@ def _watch(ending: threading.Event) -> None:
         for process in others:
             sign_of = signs.get(f"{_SIGNS}{process}", "")
             if process not in seen or seen[process][0] != sign_of:
-                seen[process] = sign_of, now
-            elif sign_of != _DONE and now - seen[process][1] > _GONE_SECONDS:
+                seen[process] = sign_of, sign
+            elif sign_of != _DONE and (sign - seen[process][1]) * _SIGN_SECONDS > _GONE_SECONDS:
                 _end(process, f"no sign of life for {_GONE_SECONDS:.0f} s")
         ending.wait(_SIGN_SECONDS)
 
