@@ -51,6 +51,7 @@ def write_folder(
         check_folder(folder)
         for name, contents, executable in files:
             file = folder / name
+            file.parent.mkdir(exist_ok=True)  # a name may have a folder: stages/stages.json
             file.write_bytes(contents.encode() if isinstance(contents, str) else contents)
             file.chmod(0o755 if executable else 0o644)
     except OSError as error:

@@ -205,6 +205,14 @@ def test_a_function_that_was_changed(planned_small):
         mw.jax.pipeline(*[small(width=16)[0], *small(width=16)[1]], plan=plan)
 
 
+def test_a_pipeline_is_exported_with_its_stages(planned_small, tmp_path):
+    _, _, plan = planned_small
+    folder = plan.export("jax", tmp_path / "launch", stages=plan.stages_folder)
+    modules = {file.name for file in Path(plan.stages_folder).iterdir()}
+    assert {file.name for file in (folder / "stages").iterdir()} == modules
+    assert "stages.json" in modules
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [
