@@ -386,8 +386,8 @@ class PipelineReplanner {
     const size_t groups = plan.pipeline->stages.size() / static_cast<size_t>(plan.chunks);
     plan.objective_seconds = plan.step_seconds = simulated.simulation.seconds;
     plan.bubble_share = simulated.simulation.bubble_share;
-    // Of the step with collectives overlapped, which is not simulated; the errors stay what they are,
-    // as the work does.
+    // Of the step with collectives overlapped, which is not simulated; the errors stay what they
+    // are, as the work does.
     plan.time_use.reset();
     plan.time_classes.clear();
     plan.bound_seconds = std::min(plan.bound_seconds, plan.objective_seconds);
