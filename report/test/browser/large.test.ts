@@ -177,6 +177,7 @@ function extremes(plan: any): any[] {
     const result = change(plan, "");
     // The reader wants parts that add up to the step.
     for (const part of Object.keys(result.time_use ?? {})) result.time_use[part] = part === "other_kernels" ? result.step_seconds : 0;
+    for (const [index, one] of (result.time_classes ?? []).entries()) one.seconds = index === 0 ? result.step_seconds : 0;
     results.push(result);
   }
   return results;
