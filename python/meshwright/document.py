@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import html
 import json
+import math
 import os
 import warnings
 from pathlib import Path
@@ -32,6 +33,10 @@ def _document(shown: Plan | Sweep | Report) -> str:
     if isinstance(shown, Plan):
         return shown.to_json()
     return shown.csv if isinstance(shown, Sweep) else json.dumps(shown.as_dict())
+
+
+def _plus_minus(error: float | None) -> str:
+    return "" if error is None else f" ± {math.ceil(100 * error)} %"
 
 
 class Plan:
@@ -194,8 +199,8 @@ class Plan:
     def _repr_html_(self) -> str:
         """What notebooks show: how the report begins."""
         facts = {
-            "step": f"{1e3 * self.step_seconds:.4g} ms",
-            "peak memory": f"{self.peak_bytes / 2**30:.3g} GiB a device",
+            "step": f"{1e3 * self.step_seconds:.4g} ms{_plus_minus(self.time_error)}",
+            "peak memory": f"{self.peak_bytes / 2**30:.3g} GiB{_plus_minus(self.memory_error)} a device",
             "devices": self._data["cluster"]["name"],
         }
         rows = "".join(
@@ -268,6 +273,16 @@ class Plan:
     @property
     def peak_bytes(self) -> int:
         return self._data["peak_bytes"]
+
+    @property
+    def time_error(self) -> float | None:
+        """The share of `step_seconds` that a measured step may differ by; None with a cost model without unit."""
+        return self._data["time_error"]
+
+    @property
+    def memory_error(self) -> float | None:
+        """The same of `peak_bytes`."""
+        return self._data["memory_error"]
 
     @property
     def gap(self) -> float:

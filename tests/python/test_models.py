@@ -1,6 +1,7 @@
 """Models from Python: named, as dictionaries, files and configurations of transformers."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -107,6 +108,8 @@ def test_what_a_plan_says(tmp_path, plan):
         plan.why_not()
     html = plan._repr_html_()
     assert "gpt2" in html and "<table>" in html and "peak memory" in html
+    assert 0 < plan.time_error < 1 and f"± {math.ceil(100 * plan.time_error)} %" in html
+    assert 0 < plan.memory_error < 1
 
 
 def test_export(tmp_path, plan):
