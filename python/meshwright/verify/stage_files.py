@@ -90,14 +90,13 @@ def read_stage_files(folder: str | os.PathLike[str]) -> StageFiles:
     except ValueError as error:
         raise errors.InvalidArgumentError(f"{index}: {error}") from None
     reader = _Reader(index)
-    program = reader.get(data, "program", str)
     micro_batches = reader.get(data, "micro_batches", int)
     stages = [reader.stage(stage) for stage in reader.get(data, "stages", list)]
     if micro_batches < 1 or not stages:
         raise errors.InvalidArgumentError(
             f"{index}: found {_counts(len(stages), micro_batches)}, expected at least one of each"
         )
-    return StageFiles(index, program, micro_batches, stages)
+    return StageFiles(index, reader.get(data, "program", str), micro_batches, stages)
 
 
 def read_file(path: Path, hint: str = "") -> bytes:
