@@ -143,8 +143,7 @@ constexpr DeviceRow kRows[] = {
         .intra_node = NvLink("nvlink4", 450),
         .inter_node = Network("ib-ndr400", 400),
         .price_per_hour = 7.91,  // AWS p5en.48xlarge, $63.30 / 8
-        // Seven large products in bf16 and two in TF32 within 7 % (JAX 0.11.2,
-        // bench/zoo/kernels.py).
+        // Six products of 0.15 ms and more, one of them in TF32, within 5 % (bench/zoo/kernels.py).
         .matmul_efficiency = 0.84,
         .source = "NVIDIA H200 Tensor Core GPU data sheet (3002446)",
     },
