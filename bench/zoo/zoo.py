@@ -121,6 +121,8 @@ def main():
             predicted = json.loads(pathlib.Path(plan).read_text())
             row = measure(options, path, plan) if options.measure else known[name]
             step, text = predicted["step_seconds"], f"{name:40} {'none':>13}"
+            if row.kind:  # of a single operation the device's time was measured, without the host's
+                step -= predicted["time_use"]["launch_overhead"]
             if row.seconds and step:
                 text = f"{name:40} {row.seconds * 1e3:7.2f} ms {step * 1e3:7.2f} ms"
                 text += times.add(step, row.seconds, predicted["time_error"])

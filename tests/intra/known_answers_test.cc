@@ -96,7 +96,7 @@ TEST(KnownAnswersTest, StateThatDoesNotFitIsSharded) {
     return count;
   };
   PlannerOptions tight;
-  tight.budget_bytes = int64_t{850} << 20;
+  tight.budget_bytes = int64_t{1000} << 20;
   PlannerOptions whole = tight;
   whole.fixes.push_back({"state[*", "replicated", ""});
   const absl::StatusOr<IntraPlan> does_not_fit = PlanIntra(program.graph, cost_model, whole);

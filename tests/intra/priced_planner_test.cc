@@ -76,8 +76,9 @@ TEST(PricedPlannerTest, SumsMoveAsOftenAsTheyAreMade) {
   for (const PlannedCollective& collective : rarely->collectives) {
     const OpId made = program.graph[collective.value].producer;
     EXPECT_EQ(collective.multiplicity, program.graph[collective.user].multiplicity);
-    if (program.graph[made].instruction->opcode == Opcode::kDot)
+    if (program.graph[made].instruction->opcode == Opcode::kDot) {
       EXPECT_EQ(collective.user, made) << program.graph[made].name;
+    }
   }
 }
 

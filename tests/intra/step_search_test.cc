@@ -10,12 +10,14 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "meshwright/cluster/calibration.h"
 #include "meshwright/cost/calibrated.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/planner.h"
+#include "tests/intra/all_choices.h"
 #include "tests/intra/random_program.h"
 #include "tests/intra/test_program.h"
 #include "tests/testing/exhaustive.h"
@@ -40,15 +42,6 @@ class SmallCostModel : public CostModel {
   double collective_;
 };
 
-// All choices of a problem, one after the other; false after the last.
-bool Next(const solve::Problem& problem, std::vector<int32_t>* choice) {
-  for (size_t v = 0; v < choice->size(); ++v) {
-    if (++(*choice)[v] < static_cast<int32_t>(problem.nodes[v].cost.size())) return true;
-    (*choice)[v] = 0;
-  }
-  return false;
-}
-
 TEST(StepSearchTest, FindsTheShortestStepOfAllAndBoundsIt) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   constexpr int kPrograms = 200;
@@ -62,24 +55,17 @@ TEST(StepSearchTest, FindsTheShortestStepOfAllAndBoundsIt) {
     PlannerOptions options;
     const auto prepared = PreparedProblem::Make(program.graph, cost_model, options);
     ASSERT_TRUE(prepared.ok()) << prepared.status();
-    const solve::Problem& problem = (*prepared)->problem();
-    double choices = 1;
-    for (const solve::Node& node : problem.nodes) choices *= static_cast<double>(node.cost.size());
-    if (choices > kMostChoices) continue;
+    if (ChoicesOf((*prepared)->problem()) > kMostChoices) continue;
     ++compared;
-    StepEvaluator evaluator((*prepared)->inputs(), (*prepared)->sets(), (*prepared)->planning(),
-                            *cost_model.overlap(), (*prepared)->deferred());
-    std::vector<int32_t> choice(problem.nodes.size(), 0);
     double best = std::numeric_limits<double>::infinity();
     int64_t number = 0;
-    do {
-      if (solve::Evaluate(problem, choice).forbidden) continue;
-      const double seconds = evaluator.Seconds(choice);
-      best = std::min(best, seconds);
-      if (++number % 97 != 0) continue;
-      const IntraPlan plan = (*prepared)->DecodeAsRun(choice, solve::kUnlimited);
-      ASSERT_NEAR(seconds, plan.step_seconds, 1e-9 * seconds);
-    } while (Next(problem, &choice));
+    ForEachAllowed(**prepared, *cost_model.overlap(),
+                   [&](const std::vector<int32_t>& choice, double seconds) {
+                     best = std::min(best, seconds);
+                     if (++number % 97 != 0) return;
+                     const IntraPlan plan = (*prepared)->DecodeAsRun(choice, solve::kUnlimited);
+                     EXPECT_NEAR(seconds, plan.step_seconds, 1e-9 * seconds);
+                   });
     const absl::StatusOr<IntraPlan> plan = PlanIntra(program.graph, cost_model, options);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_GE(plan->step_seconds, best * (1 - 1e-9));

@@ -291,7 +291,7 @@ TEST(Headline, SaysWhatThePlanDoes) {
                   HasSubstr("; the most expensive is all-reduce over x,y, 250 ms."),
                   HasSubstr("What limits it: compute "),
                   HasSubstr("A device holds at peak 1.00 TiB of 8.00 EiB"),
-                  "The shardings were given and spread as XLA does: nothing was searched for."));
+                  "The shardings were given and spread as XLA does; nothing was searched."));
   EXPECT_THAT(PlainHeadline(SamplePipelinePlan()),
               Contains(HasSubstr("2 pipeline stages on 2 devices each run 8 micro-batches by 1f1b; "
                                  "they wait for 5.0 % of their time.")));

@@ -38,11 +38,6 @@ constexpr double kUsualKernelStart = 2.5e-6;
 constexpr double kUnstatedArrays = 200;
 // Rows this much longer than the shortest of their family do not wait for the host.
 constexpr double kClearOfHost = 1.5;
-// Where nothing measured it: this share of a hidden collective's time comes back as slower kernels,
-// as NCCL's kernels take multiprocessors from them. On two H200s 0.34 to 0.48 of collectives of 32
-// and 256 MiB beside bf16 matmuls, which wait for multiprocessors and not for memory: it should
-// hold where only the memory differs.
-constexpr double kUsualOverlapCost = 0.4;
 // Share of the plain rate that kernels reach which change the order of dimensions, where nothing
 // measured it: they read or write in pieces of a cache line.
 constexpr double kUsualRearrangeRate = 0.8;

@@ -1,6 +1,9 @@
 #ifndef MESHWRIGHT_COST_ROOFLINE_H_
 #define MESHWRIGHT_COST_ROOFLINE_H_
 
+#include <optional>
+
+#include "meshwright/cluster/calibration.h"
 #include "meshwright/cluster/collective.h"
 #include "meshwright/cost/cost_model.h"
 
@@ -18,6 +21,7 @@ struct RooflineOptions {
   double kernel_record_seconds = 2.3e-6;  // of the host, for each that is not in a loop
   double collective_launch_seconds =
       35e-6;  // the same of a collective: rendezvous of the group and protocol set-up
+  Overlap overlap = {kUsualOverlapCost, kUsualStepSeconds, kUsualArraySeconds};
 };
 
 // Costs in seconds from first principles: the larger of the time to compute and the time to move
@@ -30,6 +34,7 @@ class RooflineCostModel : public CostModel {
   std::string name() const override { return "roofline"; }
   double ComputeSeconds(const Work& work) const override;
   double CollectiveSeconds(CollectiveKind kind, const AxisList& axes, int64_t bytes) const override;
+  std::optional<Overlap> overlap() const override { return options_.overlap; }
 
  private:
   // Operations per second that `work` can reach.

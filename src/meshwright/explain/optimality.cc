@@ -43,7 +43,7 @@ std::string GivenText(const Plan& plan, std::vector<std::string> given) {
 // `where` no other plan is better; `given`: what the user decided beside shardings.
 std::string OfProgram(const Plan& plan, std::string_view where, std::vector<std::string> given) {
   if (plan.options.rest == Completion::kPropagate)
-    return "the shardings were given and spread as XLA does: nothing was searched for";
+    return "the shardings were given and spread as XLA does; nothing was searched";
   const std::string no_plan =
       StrCat("no plan ", where, GivenText(plan, std::move(given)), " within the memory ");
   // The bound of a pipeline is one of the objective; its step, with collectives overlapped, may go

@@ -212,7 +212,7 @@ IntraPlan PreparedProblem::DecodeAsRun(const std::vector<int32_t>& choice,
   inputs.as_compiled = true;
   IntraPlan plan = DecodePlan(inputs, planning_, *sets_, schedule_, choice);
   const int64_t memory = std::min(budget_bytes, cost_model_.mesh().cluster.device.memory_bytes);
-  if (plan.peak.bytes > budget_bytes) return plan;
+  if (plan.peak.bytes > budget_bytes || plan.collectives.empty()) return plan;
   ProblemInputs later = Inputs(deferred_intervals_);
   later.as_compiled = true;
   IntraPlan deferred = DecodePlan(later, planning_, *sets_, deferred_, choice);

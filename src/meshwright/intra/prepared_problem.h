@@ -61,10 +61,11 @@ class PreparedProblem {
   absl::Status NoAnswer(const solve::Solution& solution, bool timed_out) const;
 
   IntraPlan Decode(const std::vector<int32_t>& choice) const;
-  // The same as XLA runs it. Its scheduler lets everything that no matmul waits for run
-  // last (DeferUnneeded) where the peak of that is within the memory there is, `budget_bytes` and
-  // the device's; where it is not, the order is that of Decode and the step the slower one's, so
-  // that more memory makes no plan slower. See ProblemInputs::as_compiled.
+  // The same as XLA runs it. Where there are collectives to hide, its scheduler lets everything
+  // that no matmul waits for run last (DeferUnneeded) if the peak of that is within the memory
+  // there is, `budget_bytes` and the device's; if it is not, the order is that of Decode and the
+  // step the slower one's, so that more memory makes no plan slower. See
+  // ProblemInputs::as_compiled.
   IntraPlan DecodeAsRun(const std::vector<int32_t>& choice, int64_t budget_bytes) const;
 
   // What the search for the shortest step needs (step_search.h).

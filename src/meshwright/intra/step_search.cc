@@ -10,6 +10,8 @@
 //      problem, each of which may be taken by itself (partition crossover; Whitley et al., 2009).
 //   4. Local moves: one node takes another strategy and its neighbours what is cheapest then. By
 //      the bound's pricing most strategies cannot lead to a shorter step, and are not tried.
+//   5. Where there are few choices, all that the bound's pricing leaves (branch and bound), after
+//      which the best is the bound.
 //
 // Everything is judged by the simulation. A choice fits if its memory, the buffers of reshardings
 // included, is within the budget in the order of the problem's schedule. (In the order that the
@@ -28,6 +30,8 @@ namespace {
 // Rounds of linearisation without improvement that end it.
 constexpr int kPatience = 2;
 constexpr int kMostRounds = 6;
+// Choices of problems that are enumerated: some milliseconds.
+constexpr double kMostEnumerated = 3'000;
 // Shares of exposure are rounded to one part of this many, so that moves share matrices.
 constexpr double kShareSteps = 8;
 // How often the limit of a solve is lowered where the buffers of reshardings exceed the budget.
@@ -243,6 +247,40 @@ void StepSearch::Improve() {
   }
 }
 
+void StepSearch::Enumerate() {
+  const size_t nodes = bound_problem_.nodes.size();
+  double choices = 1;
+  std::vector<solve::Int128> least_left(nodes + 1, 0);  // of the nodes from one on
+  for (size_t v = nodes; v-- > 0;) {
+    const std::vector<int64_t>& cost = bound_problem_.nodes[v].cost;
+    choices *= static_cast<double>(cost.size());
+    least_left[v] = least_left[v + 1] + *std::min_element(cost.begin(), cost.end());
+  }
+  if (choices > kMostEnumerated) return;
+  std::vector<int32_t> choice(nodes, 0);
+  const auto extend = [&](auto& self, size_t v, solve::Int128 cost) -> void {
+    if (Stopped()) return;
+    const auto least = static_cast<double>(cost + least_left[v]);
+    if (launch_seconds_ + least / prepared_.ticks() >= best_seconds_) return;
+    if (v == nodes) {
+      Offer(choice);
+      return;
+    }
+    for (size_t s = 0; s < bound_problem_.nodes[v].cost.size(); ++s) {
+      choice[v] = static_cast<int32_t>(s);
+      solve::Int128 with = cost + bound_problem_.nodes[v].cost[s];
+      for (int32_t e : edges_of_[v]) {
+        const solve::Edge& edge = bound_problem_.edges[e];
+        if (std::max(edge.a.index(), edge.b.index()) == v)
+          with += edge.matrix->at(choice[edge.a.index()], choice[edge.b.index()]);
+      }
+      if (with < solve::kForbidden) self(self, v + 1, with);
+    }
+  };
+  extend(extend, 0, 0);
+  if (!Stopped()) bound_seconds_ = best_seconds_;
+}
+
 std::pair<int32_t, int64_t> StepSearch::CheapestOf(const std::vector<int32_t>& choice,
                                                    int32_t node) {
   std::pair<int32_t, int64_t> cheapest = {choice[node], LocalCost(choice, node, choice[node])};
@@ -261,6 +299,7 @@ void StepSearch::Run(const std::vector<std::vector<int32_t>>& hints) {
   Reprice(hints);
   Recombine();
   Improve();
+  Enumerate();
   bound_seconds_ = std::min(bound_seconds_, best_seconds_);
 }
 

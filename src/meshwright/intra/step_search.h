@@ -51,6 +51,8 @@ class StepSearch {
   void Reprice(const std::vector<std::vector<int32_t>>& hints);
   void Recombine();
   void Improve();
+  // Tries what the bound leaves of all choices, where there are few.
+  void Enumerate();
   void CollectEdges();
   // The strategy of a node that is cheapest given the others, and its LocalCost.
   std::pair<int32_t, int64_t> CheapestOf(const std::vector<int32_t>& choice, int32_t node);

@@ -113,7 +113,7 @@ std::string_view StepLimitName(StepLimit limit) {
     case StepLimit::kBubble:
       return "bubble";
     case StepLimit::kLaunch:
-      return "launch overhead";
+      return "launch";
   }
   return "";
 }

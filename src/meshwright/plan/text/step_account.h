@@ -15,7 +15,7 @@ namespace meshwright {
 
 // What a part of the step would have to have more of to be shorter.
 enum class StepLimit { kCompute, kMemoryBandwidth, kNetwork, kHostLink, kBubble, kLaunch };
-// "compute", "memory bandwidth", "network", "host link", "bubble", "launch overhead".
+// "compute", "memory bandwidth", "network", "host link", "bubble", "launch".
 std::string_view StepLimitName(StepLimit limit);
 
 struct StepPart {
