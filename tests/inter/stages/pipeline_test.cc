@@ -235,6 +235,29 @@ TEST(PipelineTest, LoopsOverLayersAndUnevenNetworks) {
   }
 }
 
+// A stage's loop over layers gives weights' gradients and the one that another stage waits for in
+// the same rounds: apart are only those of operators outside of it.
+TEST(PipelineTest, WeightGradientsOfALoopAreNotApart) {
+  const Inlined program("pipeline/reversed.scan.train.hlo.txt.gz");
+  PipelineRequest request = Request({"2xh100-sxm"});
+  request.stages = 2;
+  request.micro_batches = 2;
+  request.schedule = "zb-h1";
+  const absl::StatusOr<PipelinePlan> plan = PlanPipeline(program.graph, request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  // Nothing waits for the first stage's.
+  EXPECT_DOUBLE_EQ(plan->stages[0].cost.weight_gradient, plan->stages[0].cost.backward);
+  const PipelineStage& last = plan->stages[1];
+  double outside = 0, inside = 0;
+  for (size_t i = 0; i < last.slice->graph.ops.size(); ++i) {
+    const Op& op = last.slice->graph.ops[i];
+    if (last.slice->phase[i] != Phase::kBackward) continue;
+    (op.loop < 0 ? outside : inside) += last.plan->ops[i].compute_seconds * op.multiplicity;
+  }
+  EXPECT_GT(inside, 0);
+  EXPECT_LE(last.cost.weight_gradient, outside);
+}
+
 TEST(PipelineTest, DeviceTypesDoNotMixWithinAStage) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");

@@ -57,24 +57,46 @@ class SliceReader {
  private:
   Phase PhaseOf(OpId op) const { return slice_.phase[op.index()]; }
 
-  // Ops that a gradient for another layer is computed from.
+  // By op the ops [begin, end) that run with it in one operator: those of the outermost loop or
+  // conditional that it is inside.
+  std::vector<std::pair<size_t, size_t>> FindOperators() const {
+    std::vector<std::pair<size_t, size_t>> operators;
+    for (size_t i = 0; i < graph_.ops.size(); ++i) operators.emplace_back(i, i + 1);
+    const auto add = [&](OpId begin, OpId end) {
+      const std::pair<size_t, size_t> all = {begin.index(), end.index()};
+      for (size_t i = all.first; i < all.second; ++i) {
+        if (operators[i].second - operators[i].first < all.second - all.first) operators[i] = all;
+      }
+    };
+    for (const Loop& loop : graph_.loops) add(loop.begin, loop.end);
+    for (const Conditional& conditional : graph_.conditionals)
+      add(conditional.begin, conditional.end);
+    return operators;
+  }
+
+  // Ops that a gradient for another layer is computed from. What runs a stage cuts its backward
+  // phase between operators, so that a loop or conditional is awaited as a whole.
   void FindAwaited() {
     awaited_.assign(graph_.ops.size(), false);
+    const std::vector<std::pair<size_t, size_t>> operators = FindOperators();
+    bool changed = false;
+    const auto mark = [&](OpId op) {
+      for (size_t i = operators[op.index()].first; i < operators[op.index()].second; ++i) {
+        if (awaited_[i]) continue;
+        awaited_[i] = changed = true;
+      }
+    };
     for (size_t i = 0; i < slice_.outputs.size(); ++i) {
       if (slice_.outputs[i].role == SliceRole::kGradient)
-        awaited_[graph_[OutputOf(slice_, i)].producer.index()] = true;
+        mark(graph_[OutputOf(slice_, i)].producer);
     }
     std::vector<OpId> next_of(graph_.values.size());  // carried values: what makes them
     for (const Carry& carry : graph_.carries) {
       next_of[carry.parameter.index()] = graph_[carry.next].producer;
       next_of[carry.exit.index()] = graph_[carry.next].producer;
     }
-    for (bool changed = true; changed;) {
+    do {
       changed = false;
-      const auto mark = [&](OpId op) {
-        if (awaited_[op.index()]) return;
-        awaited_[op.index()] = changed = true;
-      };
       for (size_t i = graph_.ops.size(); i-- > 0;) {
         if (!awaited_[i]) continue;
         for (ValueId v : graph_.ops[i].operands) mark(graph_[v].producer);
@@ -86,8 +108,8 @@ class SliceReader {
             mark(graph_[carry.init].producer);
         }
       }
-      if (graph_.carries.empty()) return;  // one pass backwards sees everything
-    }
+      // One pass backwards sees everything where no operator marks what comes after it.
+    } while (changed && !(graph_.carries.empty() && graph_.conditionals.empty()));
   }
 
   void Add(Phase phase, bool awaited, double seconds) {
