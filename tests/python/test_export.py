@@ -112,6 +112,22 @@ def test_pipeline_export_trains_and_verifies(tmp_path):
     assert len(losses) == 2
     assert printed.endswith("\nverified\n"), printed
     assert run(launch / "verify.sh", "--repeats", "0", env=environment()).endswith("\nverified\n")
+    for arguments, why in (
+        (
+            [script, "--verify", "--processes", "2"],
+            "--verify: a pipeline is verified in one process",
+        ),
+        (
+            [script, "--processes", "2", "--coordinator", "here"],
+            "mw.jax.initialize: coordinator_address",
+        ),
+        ([tmp_path / "none.py"], f"{tmp_path}/none.py is no Python file"),
+    ):
+        command = [sys.executable, launch / "train.py", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment())
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"train.py: {why}")
+        assert done.stderr.count("\n") == 1
 
 
 def test_another_program_is_refused(tmp_path, step_text):

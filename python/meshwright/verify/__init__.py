@@ -82,8 +82,9 @@ def verify(
                 "the plan has a pipeline: name the folder of its stages, which `meshwright plan "
                 "--emit DIR` writes, with verify(stages=DIR) or --stages DIR"
             )
-        from meshwright.verify.pipeline import run_stages
+        from meshwright.verify.pipeline import check_alone, run_stages
 
+        check_alone()
         return run_stages(plan, read, stages, devices, repeats, seed, trace)
     if stages is not None:
         raise errors.InvalidArgumentError(

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meshwright import _library, _outputs
+from meshwright import _library, _outputs, errors
 from meshwright._lowering import _module_function, _shapes
 from meshwright._shardy import from_hlo, without_shardings
 from meshwright.document import Plan
@@ -32,6 +32,15 @@ from meshwright.verify.stage_traffic import check_stage_collectives, check_trans
 
 # Of training steps whose numerics are compared, each with the pipeline's own state from the one before.
 STEPS = 3
+
+
+def check_alone() -> None:
+    """Raises an error in one of several processes: none has all results to compare."""
+    if jax.process_count() > 1:
+        raise errors.InvalidArgumentError(
+            f"a pipeline is verified in one process, found {jax.process_count()}: with the program "
+            "and its stages at hand, `meshwright verify` does it on any machine"
+        )
 
 
 def run_stages(

@@ -45,15 +45,20 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
+def refuse(why):
+    print(f"train.py: {why}", file=sys.stderr)
+    sys.exit(2)
+
+
 def load_make(path):
     sys.path.insert(0, str(Path(path).resolve().parent))
     spec = importlib.util.spec_from_file_location("meshwright_step", path)
-    if spec is None:
-        sys.exit(f"{path} is no Python file")
+    if spec is None or not Path(path).is_file():
+        refuse(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if not hasattr(module, "make"):
-        sys.exit(f"{path} has no function make()")
+        refuse(f"{path} has no function make()")
     return module.make
 
 
@@ -68,19 +73,18 @@ def read_arguments():
     return parser.parse_args()
 
 
-def main():
-    arguments = read_arguments()
+def run(arguments):
     import jax
     import meshwright as mw
 
+    plan = mw.Plan.load(HERE / "plan.json")
+    if arguments.verify and plan.stages and arguments.processes > 1:
+        refuse("--verify: a pipeline is verified in one process; use verify.sh")
     if arguments.processes > 1:
         mw.jax.initialize(arguments.coordinator, arguments.processes, arguments.process)
-    plan = mw.Plan.load(HERE / "plan.json")
     step, state, batches, *donated = load_make(arguments.script)()
     given = {"plan": plan, "donate_argnums": donated[0] if donated else ()}
     if plan.stages:
-        if arguments.verify and arguments.processes > 1:
-            sys.exit("--verify: a pipeline is verified in one process; use verify.sh")
         train = mw.jax.pipeline(step, state, *batches(0), stages=HERE / "stages", **given)
     else:
         train = mw.jax.shard(step, state, *batches(0), **given)
@@ -95,6 +99,18 @@ def main():
             report = train.plan.verify()
         print(report)
         sys.exit(0 if report.passed else 4)
+
+
+def main():
+    arguments = read_arguments()
+    import meshwright as mw
+
+    try:
+        run(arguments)
+    except mw.InternalError:
+        raise
+    except mw.Error as error:
+        refuse(error)
 
 
 if __name__ == "__main__":
