@@ -1,10 +1,20 @@
 """The coordination service of several processes, in a process of its own."""
 
+import atexit
+import os
 import socket
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+from unittest import mock
 
+import jax
 import pytest
-from meshwright.pipeline import coordination_service
-from meshwright.pipeline.coordination import Service
+from meshwright.pipeline import coordination_service, processes
+from meshwright.pipeline.coordination import Service, start
+from meshwright.pipeline.processes import _has_ended, _identity
+from meshwright.verify.pipeline import check_alone
 
 import meshwright as mw
 
@@ -38,3 +48,64 @@ def test_it_ends_when_it_is_told():
     service = Service(f"[::]:{port}", 1)
     service.shutdown()
     assert service._process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (("localhost",), "coordinator_address: found no port, expected host:port"),
+        (("localhost:1", 2, 2), "process_id < num_processes. Got process_id=2, num_processes=2"),
+    ],
+)
+def test_what_cannot_be_started(given, error):
+    with pytest.raises(mw.InvalidArgumentError) as caught:
+        start(*given, **({} if len(given) > 1 else {"num_processes": 2, "process_id": 0}))
+    assert str(caught.value).startswith("mw.jax.initialize: ")
+    assert error in str(caught.value)
+
+
+def test_a_service_that_does_not_answer():
+    with socket.socket() as probe:  # bound, so that no other has it; but nothing listens
+        probe.bind(("localhost", 0))
+        address = f"localhost:{probe.getsockname()[1]}"
+        call = f"import meshwright as mw; mw.jax.initialize({address!r}, 2, 1, initialization_timeout=1)"
+        done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True)
+    said = f"meshwright: no coordination service answers at {address}, where process 0 starts it: "
+    assert done.stderr.startswith(said)
+    assert done.stderr.endswith(", after 1 s\n")
+    assert (done.stderr.count("\n"), done.returncode) == (1, 1)
+
+
+@pytest.mark.skipif(not _identity(os.getpid()), reason="this system has no /proc")
+def test_whether_a_process_has_ended():
+    process = subprocess.Popen(["sleep", "60"])
+    identity = _identity(process.pid)
+    assert not _has_ended(identity)
+    process.kill()
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT) is None:  # a zombie then
+        pass
+    assert _has_ended(identity)
+    process.wait()
+    assert _has_ended(identity)
+    others = identity.split()[1:]
+    assert not _has_ended(" ".join(["another-host", *others]))
+    assert not _has_ended("")
+
+
+def test_a_service_in_process_0(monkeypatch):
+    state = SimpleNamespace(client=object(), service=object())
+    monkeypatch.setattr(processes, "_state", lambda: state)
+    monkeypatch.setattr(processes, "_watching", False)
+    for owner, name in ((threading, "Thread"), (atexit, "register"), (sys, "excepthook")):
+        monkeypatch.setattr(owner, name, mock.Mock())
+    with pytest.warns(
+        UserWarning, match=r"^jax\.distributed\.initialize was called in the place of"
+    ):
+        processes.watch()
+
+
+def test_a_pipeline_is_verified_in_one_process(monkeypatch):
+    check_alone()
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with pytest.raises(mw.InvalidArgumentError, match="is verified in one process, found 2: "):
+        check_alone()

@@ -15,7 +15,7 @@ from meshwright._lowering import _like, _raw
 from meshwright.document import Plan
 from meshwright.pipeline.arrays import StagedArray
 from meshwright.pipeline.order import planned_order
-from meshwright.pipeline.processes import check_alike, facts, watch
+from meshwright.pipeline.processes import check_alike, facts, meet, watch
 from meshwright.pipeline.runtime import Observer, Runtime
 from meshwright.program import Program
 from meshwright.verify.stage_files import check_plan, check_program, read_stage_files
@@ -87,6 +87,7 @@ class Pipeline(Called):
         check_alike(facts(plan, program.contents, stages))
         self.runtime = load_runtime(plan, program.contents, stages, devices, donated)
         watch(_stages_by_process(self.runtime.places))
+        meet(tuple(jax.devices()))  # who had the least to compile waits here
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.observed(None, *args, **kwargs)

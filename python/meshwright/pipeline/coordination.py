@@ -8,8 +8,11 @@ service outlives process 0, and processes.py says who is gone.
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -54,16 +57,60 @@ class Service:
             self._process.wait()
 
 
+# JAX's client ends the process with a page of text where it finds no service, or not all processes do,
+# in time: it gets more time than that, in which this process says so itself.
+_MORE_SECONDS = 60
+
+
+def _give_up(address: str, processes: int, seconds: int) -> None:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        why = f"fewer than {processes} processes have come to {address}"
+    except OSError as error:
+        why = f"no coordination service answers at {address}, where process 0 starts it: {error}"
+    sys.stderr.write(f"meshwright: {why}, after {seconds} s\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
 def start(*args: Any, **kwargs: Any) -> None:
-    """`jax.distributed.initialize` with the same arguments."""
+    """`jax.distributed.initialize` with the same arguments.
+
+    Raises InvalidArgumentError where they are no good. Where the processes do not find each other in
+    time, ends this one with one line.
+    """
     from jax._src import distributed  # there is no other way to the service
+
+    timers = []
+
+    def client(address: str, process: int, *, init_timeout: int, **options: Any) -> Any:
+        given = (address, distributed.global_state.num_processes, init_timeout)
+        timers.append(threading.Timer(init_timeout, _give_up, given))
+        timers[-1].daemon = True
+        timers[-1].start()
+        more = init_timeout + _MORE_SECONDS
+        return real.get_distributed_runtime_client(address, process, init_timeout=more, **options)
 
     class Library:
         get_distributed_runtime_service = Service
+        get_distributed_runtime_client = staticmethod(client)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(real, name)
 
     real = distributed._jax
-    with mock.patch.object(distributed, "_jax", Library()):
-        jax.distributed.initialize(*args, **kwargs)
+    try:
+        with mock.patch.object(distributed, "_jax", Library()):
+            jax.distributed.initialize(*args, **kwargs)
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, errors.Error):
+            raise
+        if isinstance(error, IndexError):  # of an address without a port
+            raise errors.InvalidArgumentError(
+                "mw.jax.initialize: coordinator_address: found no port, expected host:port"
+            ) from None
+        raise errors.InvalidArgumentError(f"mw.jax.initialize: {errors.one_line(error)}") from None
+    finally:
+        for timer in timers:
+            timer.cancel()

@@ -11,8 +11,8 @@ import socket
 import sys
 import time
 
-_GRACE_SECONDS = 30.0  # processes.py takes 20 for gone who gives no sign, and looks every 2
-_PORT_SECONDS = 60.0
+_GRACE_SECONDS = 60.0  # processes.py takes 40 for gone who gives no sign, and looks every 2
+_PORT_SECONDS = 90.0
 
 
 def _wait_for_port(address: str) -> None:

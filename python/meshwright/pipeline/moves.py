@@ -16,6 +16,8 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from meshwright.pipeline.processes import meet
+
 
 def move(array: jax.Array, target: NamedSharding) -> jax.Array:
     """The array in the sharding `target`, asynchronously; itself if it has it already.
@@ -169,6 +171,7 @@ def _exchange(
     part: tuple[int, ...], senders: tuple[Any, ...], receivers: tuple[Any, ...]
 ) -> tuple[Any, NamedSharding, tuple[int, ...]]:
     """What sends an array of `part`'s shape from each sender to its receiver."""
+    meet((*senders, *receivers))
     mesh = Mesh(np.array([senders, receivers]), ("side", "pair"))
     spec = PartitionSpec(("side", "pair"))
     block = part or (1,)

@@ -5,6 +5,7 @@ all are alive. Both go through the key-value store of JAX's coordination service
 from __future__ import annotations
 
 import atexit
+import functools
 import hashlib
 import itertools
 import json
@@ -13,7 +14,9 @@ import re
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -23,15 +26,19 @@ from meshwright.document import Plan
 from meshwright.pipeline.coordination import Service, start
 from meshwright.verify.stage_files import read_file, read_stage_files
 
-# A process that is busy still gives signs of life, by a thread of its own.
+# A process that is busy still gives signs of life, by a thread of its own. On a machine with too few
+# processors that thread waits as well, so silence alone has to last; a process that has ended on this
+# host is waited for only as long as others take to meet with an error that all have in common.
 _SIGN_SECONDS = 2.0
-_GONE_SECONDS = 20.0
-_ANSWER_SECONDS = 300.0  # until all processes have lowered and planned
+_GONE_SECONDS = 40.0
+_ENDED_SECONDS = 10.0
+_LEAVING_SIGNS = 6  # that a process with the coordination service waits for the others to end
+_ANSWER_SECONDS = 1800.0  # until all processes have lowered, planned and compiled
 _numbers = itertools.count()
 _SIGNS = "meshwright/alive/"
 _DONE = "done"
 # In errors of collectives and of the coordination service.
-_BROKEN = re.compile("Gloo|NCCL|UNAVAILABLE|onnection|CoordinationService")
+_BROKEN = re.compile("Gloo|NCCL|UNAVAILABLE|onnection|CoordinationService|arrier")
 
 
 def _state() -> Any:
@@ -44,13 +51,22 @@ def _client() -> Any:
     return _state().client
 
 
-def _leave() -> None:
-    """Ends this process, and a coordination service that it has started."""
-    service = _state().service
-    if isinstance(service, Service):
-        time.sleep(3 * _SIGN_SECONDS)  # by which the others have seen what this one has
-        service.end()
-    os._exit(1)
+def _leave(gone: int) -> None:
+    """Ends this process, and a coordination service that it has started once the others have ended."""
+    client, state = _client(), _state()
+    mine = f"{_SIGNS}{state.process_id}"
+    left = {f"{_SIGNS}{process}" for process in range(state.num_processes) if process != gone}
+    try:
+        client.key_value_set(mine, _DONE, allow_overwrite=True)
+        if isinstance(state.service, Service):
+            for _ in range(_LEAVING_SIGNS):
+                signs = dict(client.key_value_dir_get(_SIGNS))
+                if all(signs.get(key) == _DONE for key in left):
+                    break
+                time.sleep(_SIGN_SECONDS)
+            state.service.end()
+    finally:
+        os._exit(1)
 
 
 def initialize(*args: Any, **kwargs: Any) -> None:
@@ -88,11 +104,19 @@ def check_alike(mine: Mapping[str, str]) -> None:
         return f"meshwright/pipeline/{number}/{process}"
 
     client.key_value_set(key(jax.process_index()), json.dumps(dict(mine)))
-    timeout = int(1e3 * _ANSWER_SECONDS)
-    found = [
-        json.loads(client.blocking_key_value_get(key(process), timeout))
-        for process in range(jax.process_count())
-    ]
+
+    def answer(process: int) -> Any:
+        try:
+            return json.loads(client.blocking_key_value_get(key(process), _milliseconds()))
+        except jax.errors.JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+            raise errors.InvalidArgumentError(
+                f"process {process} has not called mw.jax.pipeline within {_ANSWER_SECONDS:.0f} s of "
+                f"process {jax.process_index()}; all make the same calls"
+            ) from None
+
+    found = [answer(process) for process in range(jax.process_count())]
     for process, theirs in enumerate(found):
         for what, first in found[0].items():
             if theirs.get(what) != first:
@@ -100,6 +124,23 @@ def check_alike(mine: Mapping[str, str]) -> None:
                     f"process {process} has another {what} than process 0: {theirs.get(what)} "
                     f"instead of {first}; start all with the same"
                 )
+
+
+def _milliseconds() -> int:
+    return int(1e3 * _ANSWER_SECONDS)
+
+
+@functools.cache
+def meet(devices: tuple[Any, ...]) -> None:
+    """Returns once all processes that have some of the devices have called this.
+
+    Collectives of the CPU give up where one process comes 30 seconds after another to the first that
+    they have in common, and take no other limit.
+    """
+    processes = sorted({device.process_index for device in devices})
+    if len(processes) > 1:
+        name = hashlib.sha256(str([device.id for device in devices]).encode()).hexdigest()
+        _client().wait_at_barrier(f"meshwright/meet/{name}", _milliseconds(), processes)
 
 
 _watching = False
@@ -110,16 +151,23 @@ _leaving = threading.Event()  # it was said who is gone
 def watch(stages: Mapping[int, str] | None = None) -> None:
     """From now on this process ends, with one line that names the other, when one is gone.
 
-    `stages`: by process those it has, for that line, where that is known. A process is gone that gives no sign of life for
-    20 seconds; JAX's own heartbeats take 100 by default. Where process 0 has the coordination service,
-    as `jax.distributed.initialize` starts it and coordination.py does not, JAX itself ends all others
-    at once when that is gone, with a message of its own.
+    `stages`: by process those it has, for that line, where that is known. A process is gone that has
+    ended on this host without saying so, or gives no sign of life for 40 seconds; JAX's own heartbeats
+    take 100 by default. Where process 0 has the coordination service, as `jax.distributed.initialize`
+    starts it and coordination.py does not, JAX itself ends all others at once when that is gone, with a
+    message of its own.
     """
     global _watching
     _stages.update(stages or {})
     if _client() is None or _watching:
         return
     _watching = True
+    if _state().service is not None and not isinstance(_state().service, Service):
+        warnings.warn(
+            "jax.distributed.initialize was called in the place of mw.jax.initialize: when process 0 "
+            "dies, JAX ends all others without a word of which it was",
+            stacklevel=2,
+        )
     ending = threading.Event()
     thread = threading.Thread(target=_watch, args=(ending,), daemon=True)
     thread.start()
@@ -155,11 +203,14 @@ def watch(stages: Mapping[int, str] | None = None) -> None:
 def _watch(ending: threading.Event) -> None:
     client, me = _client(), _state().process_id
     others = [process for process in range(_state().num_processes) if process != me]
+    identity = _identity(os.getpid())
     # By process its last sign and since which of this one's, not of the clock's: on a machine that
     # is short of processors all are late alike.
     seen: dict[int, tuple[str, int]] = {}
     for sign in itertools.count():
-        text = _DONE if ending.is_set() else str(sign)
+        text = _DONE if ending.is_set() else f"{sign} {identity}"
+        # Asked before signs are read: a process that ended as it should has said so by then.
+        ended = {process for process in seen if _has_ended(seen[process][0].partition(" ")[2])}
         try:
             client.key_value_set(f"{_SIGNS}{me}", text, allow_overwrite=True)
             signs = dict(client.key_value_dir_get(_SIGNS))
@@ -171,9 +222,39 @@ def _watch(ending: threading.Event) -> None:
             sign_of = signs.get(f"{_SIGNS}{process}", "")
             if process not in seen or seen[process][0] != sign_of:
                 seen[process] = sign_of, sign
-            elif sign_of != _DONE and (sign - seen[process][1]) * _SIGN_SECONDS > _GONE_SECONDS:
+                continue
+            silent = (sign - seen[process][1]) * _SIGN_SECONDS
+            if sign_of == _DONE or silent <= _ENDED_SECONDS:
+                continue
+            if process in ended:
+                _end(process, "it has ended without the others")
+            if silent > _GONE_SECONDS:
                 _end(process, f"no sign of life for {_GONE_SECONDS:.0f} s")
         ending.wait(_SIGN_SECONDS)
+
+
+def _identity(pid: int) -> str:
+    """What tells a running process from all others, of other hosts and times too.
+
+    Empty: it has ended, or this system does not say.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        space = os.readlink("/proc/self/ns/pid")  # numbers of processes mean nothing outside of it
+        state, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    started = others[18]
+    return "" if state in "ZX" else f"{boot} {space} {pid} {started}"
+
+
+def _has_ended(identity: str) -> bool:
+    """Whether a process with that identity was one of this host and is there no more."""
+    mine = _identity(os.getpid()).split()
+    given = identity.split()
+    if not mine or given[:2] != mine[:2]:
+        return False
+    return _identity(int(given[2])) != identity
 
 
 def _end(process: int, why: str) -> None:
@@ -182,4 +263,4 @@ def _end(process: int, why: str) -> None:
     sys.stderr.write(f"meshwright: process {process}{what} is gone: {why}\n")
     sys.stderr.flush()
     _leaving.set()
-    _leave()
+    _leave(process)
