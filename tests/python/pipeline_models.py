@@ -1,5 +1,6 @@
 """Training steps, plans and schedules for tests of pipelines that run."""
 
+import re
 import types
 from typing import NamedTuple
 
@@ -135,16 +136,25 @@ KINDS = {
     "uneven": Kind({"cluster": "2xh100-sxm", "pipeline": 2}, {"layers": 3}),
     # Nodes of two devices and of one: stages have a mesh each.
     "meshes": Kind({"cluster": "2xh100-sxm+1xa100-40g", "pipeline": 2}),
+    "4 stages": Kind({"cluster": "4xh100-sxm", "pipeline": 4}, {"layers": 4}),
 }
 
 
-def planned(model, kind, folder, **sizes):
+def cluster_of(kind, devices=None):
+    """The cluster of a kind of plan; with as many times the devices as `devices` have room for."""
+    cluster = KINDS[kind].options["cluster"]
+    counts = list(map(int, re.findall(r"\b(\d+)x", cluster)))
+    times = 1 if devices is None else devices // sum(counts)
+    return re.sub(r"\b(\d+)x", lambda found: f"{times * int(found[1])}x", cluster)
+
+
+def planned(model, kind, folder, devices=None, **sizes):
     """The function, its arguments, and a plan whose stages are in `folder`."""
     import meshwright as mw
 
     fn, arguments = MODELS[model](np.random.default_rng(0), **{**KINDS[kind].sizes, **sizes})
     step = jax.jit(fn, donate_argnums=0)
-    options = {"micro_batches": 2, **KINDS[kind].options}
+    options = {"micro_batches": 2, **KINDS[kind].options, "cluster": cluster_of(kind, devices)}
     plan = mw.plan(step, *arguments, emit=folder, **options)
     return step, arguments, plan
 

@@ -1,5 +1,6 @@
-"""One process of several that run one pipeline: ADDRESS PROCESSES PROCESS FOLDER MODEL KIND STEPS.
+"""One process of several that run one pipeline: ADDRESS PROCESSES PROCESS FOLDER MODEL KIND STEPS DEVICES.
 
+DEVICES: of all processes together, which the plan is to have; 0: as many as it has by itself.
 Prints the losses, and the largest difference of its part of the state from the unsharded step's.
 """
 
@@ -8,7 +9,7 @@ import sys
 
 import meshwright as mw
 
-ADDRESS, PROCESSES, PROCESS, FOLDER, MODEL, KIND, STEPS = sys.argv[1:]
+ADDRESS, PROCESSES, PROCESS, FOLDER, MODEL, KIND, STEPS, DEVICES = sys.argv[1:]
 if int(PROCESSES) > 1:
     mw.jax.initialize(ADDRESS, int(PROCESSES), int(PROCESS))
 
@@ -17,12 +18,14 @@ import pipeline_models
 
 
 def main():
-    step, arguments, plan = pipeline_models.planned(MODEL, KIND, f"{FOLDER}/stages{PROCESS}")
+    devices = int(DEVICES) or None
+    stages = f"{FOLDER}/stages{PROCESS}"
+    step, arguments, plan = pipeline_models.planned(MODEL, KIND, stages, devices)
     if "other" in FOLDER and PROCESS == "1":
         document = plan.as_dict()
         document["warnings"].append("of this process alone")
         plan = mw.Plan(json.dumps(document))
-        plan.stages_folder = f"{FOLDER}/stages{PROCESS}"
+        plan.stages_folder = stages
     train = mw.jax.pipeline(step, *arguments, plan=plan)
     print("compiled", flush=True)
     checked = pipeline_models.Checked(step, arguments)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pipeline_models
 import test_pipeline_run
 
-DEVICES = 4  # of all processes together
+SECONDS = 1800  # after which one is taken to hang: on a busy machine the others are slow
 
 
 def main():
@@ -23,21 +23,23 @@ def main():
     parser.add_argument("--kinds", nargs="+", default=list(pipeline_models.KINDS))
     parser.add_argument("--processes", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--devices", type=int, default=8, help="of the host, in all processes")
     arguments = parser.parse_args()
     failed = 0
     for count in arguments.processes:
         for kind in arguments.kinds:
             for model in arguments.models:
-                failed += not passes(count, kind, model, arguments.steps)
+                failed += not passes(count, kind, model, arguments.steps, arguments.devices)
+    print(f"{failed} failed")
     sys.exit(1 if failed else 0)
 
 
-def passes(count, kind, model, steps):
+def passes(count, kind, model, steps, devices):
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
             outputs = test_pipeline_run.processes(
-                count, DEVICES // count, Path(folder) / "run", model, kind, steps
+                count, devices // count, Path(folder) / "run", model, kind, steps, devices, SECONDS
             )
             error = max(map(test_pipeline_run.error_of, outputs))
             said = f"error {error:.1e}"

@@ -258,8 +258,8 @@ def test_what_is_no_state(planned_small):
             mw.jax.from_checkpoint(tree, like=like)
 
 
-def processes(count, devices, folder, model, kind, steps=2):
-    """The output of each; `devices` of the host in each."""
+def processes(count, devices, folder, model, kind, steps=2, planned=0, seconds=300):
+    """The output of each; `devices` of the host in each, `planned` in the plan."""
     folder.mkdir()
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
@@ -268,7 +268,7 @@ def processes(count, devices, folder, model, kind, steps=2):
     flags = f"{FAST_TO_COMPILE} --xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "PYTHONPATH": path, "XLA_FLAGS": flags}
     command = [sys.executable, HERE / "pipeline_worker.py", address, count]
-    rest = [folder, model, kind, steps]
+    rest = [folder, model, kind, steps, planned]
     started = [
         subprocess.Popen(
             list(map(str, [*command, number, *rest])),
@@ -280,7 +280,7 @@ def processes(count, devices, folder, model, kind, steps=2):
         for number in range(count)
     ]
     try:
-        return [process.communicate(timeout=300) for process in started]
+        return [process.communicate(timeout=seconds) for process in started]
     finally:
         for process in started:
             process.kill()
