@@ -187,6 +187,17 @@ def small(rate=0.1, width=8):
     return jax.jit(step, donate_argnums=0), (weights, np.ones((4, width), np.float32))
 
 
+def test_a_batch_as_large_as_the_width(tmp_path):
+    """What loops carry then has one shape, whether it runs over the batch or not."""
+    step, arguments = small(width=4)
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    plan = mw.plan(step, *arguments, emit=tmp_path / "stages", **options)
+    train = mw.jax.pipeline(step, *arguments, plan=plan)
+    checked = pipeline_models.Checked(step, arguments)
+    checked.compare(*train(*arguments))
+    assert checked.error < 2e-5
+
+
 @pytest.fixture(scope="module")
 def planned_small(tmp_path_factory):
     step, arguments = small()

@@ -8,6 +8,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/counted_indices.h"
 #include "meshwright/hlo/inline_calls.h"
+#include "meshwright/hlo/loop_starts.h"
 #include "meshwright/hlo/verify/verifier.h"
 #include "meshwright/inter/slice/slice_build.h"
 #include "meshwright/inter/slice/slice_context.h"
@@ -92,7 +93,8 @@ absl::StatusOr<std::unique_ptr<const Slicer>> Slicer::Make(const Graph& graph,
 }
 
 absl::StatusOr<Module> ModuleToSlice(const Module& module) {
-  MW_ASSIGN_OR_RETURN(const Module inlined, InlineCalls(module));
+  MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(module));
+  SeparateLoopStarts(inlined);
   MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(inlined));
   return WithBatchedIndices(graph);
 }

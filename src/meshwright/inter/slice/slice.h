@@ -76,8 +76,9 @@ struct SliceValue {
   bool operator==(const SliceValue&) const = default;
 };
 
-// The module that slices are cut out of: without calls (hlo/inline_calls.h), and without indices
-// that only count (hlo/counted_indices.h). Errors: those of InlineCalls and BuildGraph.
+// The module that slices are cut out of: without calls (hlo/inline_calls.h), without starts that
+// loops share (hlo/loop_starts.h), and without indices that only count (hlo/counted_indices.h).
+// Errors: those of InlineCalls and BuildGraph.
 absl::StatusOr<Module> ModuleToSlice(const Module& module);
 
 struct SliceContext;  // what all slices have in common: slice_context.h
