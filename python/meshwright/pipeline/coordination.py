@@ -57,6 +57,10 @@ class Service:
             self._process.wait()
 
 
+# Threads of the CPU's client. What waits in a collective for another process keeps its thread, and XLA
+# has as many as there are processors: then none is left for what the other process waits for.
+_CPU_THREADS = 128
+
 # JAX's client ends the process with a page of text where it finds no service, or not all processes do,
 # in time: it gets more time than that, in which this process says so itself.
 _MORE_SECONDS = 60
@@ -82,6 +86,7 @@ def start(*args: Any, **kwargs: Any) -> None:
     """
     from jax._src import distributed  # there is no other way to the service
 
+    os.environ.setdefault("PJRT_NPROC", str(max(_CPU_THREADS, os.cpu_count() or 1)))
     timers = []
 
     def client(address: str, process: int, *, init_timeout: int, **options: Any) -> Any:
