@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/attribute_tables.h"
 #include "meshwright/hlo/proto/attributes.h"
 #include "meshwright/hlo/text/attributes.h"
 #include "meshwright/hlo/text_cursor.h"
@@ -16,13 +17,36 @@ namespace {
 
 // Those of instructions that neither Instruction nor HloInstructionProto as read here has a field
 // for: newer ones, ones that were dropped, and what text alone says.
-constexpr std::string_view kWithoutField[] = {
-    "all_reduce_id",  "async_group_id", "barrier",     "collective_device_list",
-    "conv_kind",      "is_associative", "is_reverse",  "is_cross_program_prefetch",
-    "literal",        "mode",           "num_carries", "origin",
-    "original_value", "sparsity",       "statistics",  "outer_dimension_partitions",
-    "slice_sizes",
+struct WithoutField {
+  std::string_view name;
+  bool (*applies)(Opcode opcode);
 };
+constexpr WithoutField kWithoutField[] = {
+    {"all_reduce_id", IsCollective},
+    {"async_group_id", IsAsync},
+    {"barrier", IsCollective},
+    {"collective_device_list", IsCollective},
+    {"conv_kind", Is<Opcode::kConvolution>},
+    {"is_associative", Is<Opcode::kScan>},
+    {"is_cross_program_prefetch", Is<Opcode::kCopyStart>},
+    {"is_reverse", Is<Opcode::kScan>},
+    {"literal", Is<Opcode::kCustomCall>},
+    {"mode", IsCollective},
+    {"num_carries", Is<Opcode::kScan>},
+    {"origin", Any},
+    {"original_value", Any},
+    {"outer_dimension_partitions", Any},
+    {"slice_sizes", Is<Opcode::kCollectivePermute, Opcode::kCollectivePermuteStart>},
+    {"sparsity", Is<Opcode::kDot>},
+    {"statistics", Any},
+};
+
+bool IsKnownAttribute(std::string_view name, Opcode opcode) {
+  return HasAttributeField(name, opcode) ||
+         std::any_of(
+             std::begin(kWithoutField), std::end(kWithoutField),
+             [&](const WithoutField& row) { return row.name == name && row.applies(opcode); });
+}
 
 // Those of the header that Module has no field for.
 constexpr std::string_view kOfHeader[] = {
@@ -34,11 +58,6 @@ constexpr std::string_view kOfHeader[] = {
     "origin_recovery_table",
     "replica_count",
 };
-
-template <size_t kSize>
-bool Contains(const std::string_view (&names)[kSize], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
 
 struct UnknownAttribute {
   std::string_view name, owner;  // of an opcode, or of the header
@@ -62,13 +81,16 @@ std::string UnknownAttributesWarning(const Module& module) {
     ++it->count;
   };
   for (const auto& [name, text] : module.other) {
-    if (!Contains(kOfHeader, name)) note(name, "HloModule", nullptr);
+    if (std::find(std::begin(kOfHeader), std::end(kOfHeader), name) != std::end(kOfHeader))
+      continue;
+    note(name, "HloModule", nullptr);
   }
   for (const Computation& computation : module.computations) {
     for (const Instruction& instruction : computation.instructions) {
       const Opcode opcode = AttributeOpcode(instruction);
       for (const auto& [name, text] : instruction.other) {
-        if (HasAttributeField(name, opcode) || Contains(kWithoutField, name)) continue;
+        // `all-to-all-start` has those of the all-to-all, and those of an asynchronous start.
+        if (IsKnownAttribute(name, opcode) || IsKnownAttribute(name, instruction.opcode)) continue;
         note(name, OpcodeName(opcode), &instruction);
       }
     }

@@ -33,6 +33,19 @@ bool TakesReplicaGroups(Opcode opcode) {
             Opcode::kAllReduceStart, Opcode::kAllToAll, Opcode::kCollectiveBroadcast,
             Opcode::kRaggedAllToAll, Opcode::kReduceScatter>(opcode);
 }
+bool TakesChannel(Opcode opcode) { return IsCollective(opcode) || IsChannel(opcode); }
+bool TakesPrecision(Opcode opcode) {
+  return IsDot(opcode) || Is<Opcode::kConvolution, Opcode::kCustomCall>(opcode);
+}
+bool TakesAliasing(Opcode opcode) {
+  return Is<Opcode::kAsyncStart, Opcode::kCustomCall, Opcode::kFusion>(opcode);
+}
+bool TakesAccuracy(Opcode opcode) {
+  return Is<Opcode::kAcos, Opcode::kAcosh, Opcode::kAsin, Opcode::kAsinh, Opcode::kAtanh,
+            Opcode::kCbrt, Opcode::kCos, Opcode::kCosh, Opcode::kErf, Opcode::kExp, Opcode::kExpm1,
+            Opcode::kLog, Opcode::kLog1p, Opcode::kLogistic, Opcode::kRsqrt, Opcode::kSin,
+            Opcode::kSinh, Opcode::kSqrt, Opcode::kTan, Opcode::kTanh>(opcode);
+}
 bool TakesPermutation(Opcode opcode) {
   return Is<Opcode::kCollectivePermute, Opcode::kCollectivePermuteStart>(opcode);
 }
@@ -185,7 +198,7 @@ using P = HloInstructionProto;
 // In the order XLA prints them. Where a name occurs twice the opcodes are different.
 constexpr Row kRows[] = {
     {"parameter_replication", Is<Opcode::kParameter>, FromProto<ReplicationText>, ReadReplication},
-    {"channel_id", Any, ChannelText, ReadNumber<&P::set_channel_id>},
+    {"channel_id", TakesChannel, ChannelText, ReadNumber<&P::set_channel_id>},
     {"is_host_transfer", IsChannel, TrueText<&P::is_host_transfer>,
      ReadTrue<&P::set_is_host_transfer>},
     {"replica_groups", TakesReplicaGroups, FromProto<ReplicaGroupsText>, ReadReplicaGroups},
@@ -240,10 +253,10 @@ constexpr Row kRows[] = {
        return ReadList(cursor,
                        out->mutable_ragged_dot_dimension_numbers()->mutable_rhs_group_dimensions());
      }},
-    {"operand_precision", Any, FromProto<PrecisionText>, ReadPrecision},
+    {"operand_precision", TakesPrecision, FromProto<PrecisionText>, ReadPrecision},
     {"algorithm", Is<Opcode::kRngBitGenerator>, NameText<&P::rng_algorithm, kRngAlgorithms>,
      ReadName<&P::set_rng_algorithm, kRngAlgorithms>},
-    {"algorithm", [](Opcode opcode) { return opcode != Opcode::kRngBitGenerator; },
+    {"algorithm", Is<Opcode::kDot>,
      [](const Context& c) { return EnumText(kAlgorithms, c.proto.precision_config().algorithm()); },
      [](TextCursor& cursor, P* out) {
        int32_t number = 0;
@@ -251,12 +264,12 @@ constexpr Row kRows[] = {
        out->mutable_precision_config()->set_algorithm(number);
        return true;
      }},
-    {"padding_type", Any, NameText<&P::padding_type, kPaddingTypes>,
+    {"padding_type", IsCustomCall, NameText<&P::padding_type, kPaddingTypes>,
      ReadName<&P::set_padding_type, kPaddingTypes>},
     {"operand_layout_constraints", IsCustomCall, FromProto<ConstraintsText>, ReadConstraints},
     {"custom_call_has_side_effect", IsCustomCall, TrueText<&P::custom_call_has_side_effect>,
      ReadTrue<&P::set_custom_call_has_side_effect>},
-    {"output_to_operand_aliasing", Any, FromProto<AliasingText>, ReadAliasing},
+    {"output_to_operand_aliasing", TakesAliasing, FromProto<AliasingText>, ReadAliasing},
     {"schedule", IsCustomCall, NameText<&P::custom_call_schedule, kSchedules>,
      ReadName<&P::set_custom_call_schedule, kSchedules>},
     {"api_version", IsCustomCall, NameText<&P::custom_call_api_version, kApiVersions>,
@@ -333,9 +346,9 @@ constexpr Row kRows[] = {
     {"k", Is<Opcode::kTopK>, NumberText<&P::k>, ReadNumber<&P::set_k>},
     {"largest", Is<Opcode::kTopK>, TrueText<&P::largest>, ReadTrue<&P::set_largest>},
     {"domain", Is<Opcode::kDomain>, DomainText, ReadDomain},
-    {"result_accuracy", Any, FromProto<AccuracyText>, ReadAccuracy},
+    {"result_accuracy", TakesAccuracy, FromProto<AccuracyText>, ReadAccuracy},
     {"is_composite", Is<Opcode::kCall>, TrueText<&P::is_composite>, ReadTrue<&P::set_is_composite>},
-    {"async_execution_thread", Any, QuotedUnlessEmpty<&P::async_execution_thread>,
+    {"async_execution_thread", IsAsync, QuotedUnlessEmpty<&P::async_execution_thread>,
      ReadQuoted<&P::mutable_async_execution_thread>},
 };
 

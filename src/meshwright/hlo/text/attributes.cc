@@ -14,7 +14,6 @@
 namespace meshwright {
 namespace {
 
-constexpr auto IsDot = Is<Opcode::kDot, Opcode::kRaggedDot>;
 constexpr auto IsConvolution = Is<Opcode::kConvolution>;
 constexpr auto IsWindowed =
     Is<Opcode::kConvolution, Opcode::kReduceWindow, Opcode::kSelectAndScatter>;
@@ -103,7 +102,7 @@ bool AlwaysPrintsDimensions(Opcode opcode) {
 constexpr TypedAttribute kTyped[] = {
     {"index", Is<Opcode::kGetTupleElement>, ReadInteger<MW_FIELD(tuple_index)>,
      WriteInteger<MW_FIELD(tuple_index)>},
-    {"dimensions", Any, ReadIntegers<MW_FIELD(dimensions)>,
+    {"dimensions", TakesDimensions, ReadIntegers<MW_FIELD(dimensions)>,
      [](const Instruction& i) -> std::string {
        const bool print = !i.dimensions.empty() || AlwaysPrintsDimensions(i.opcode);
        return print ? IntegersText(i.dimensions) : "";
@@ -224,9 +223,9 @@ constexpr CalledAttribute kCalled[] = {
     {"true_computation", IsConditional, 0},
     {"false_computation", IsConditional, 1},
     {"branch_computations", IsConditional, 0},
-    {"called_computations", Any, 0},
-    {"to_apply", Any, 0},
-    {"calls", Any, 0},
+    {"called_computations", Is<Opcode::kCustomCall>, 0},
+    {"to_apply", TakesToApply, 0},
+    {"calls", [](Opcode opcode) { return opcode == Opcode::kFusion || IsAsync(opcode); }, 0},
 };
 
 struct Requirement {
