@@ -60,14 +60,22 @@ RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::st
 
 RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments, const std::string& text,
                                  int signal) {
+  return RunMeshwrightAndSignal(
+      arguments, [&](const std::string& err) { return err.find(text) != std::string::npos; },
+      signal);
+}
+
+RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments,
+                                 const std::function<bool(const std::string& err)>& ready,
+                                 int signal) {
   return RunWatched(arguments, "", [&](pid_t pid, const std::string& err) {
     const auto ended = [pid] {
       siginfo_t info = {};
       return waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
     };
-    while (ReadText(err).find(text) == std::string::npos) {
+    for (std::string text; !ready(text = ReadText(err));) {
       if (ended()) {
-        ADD_FAILURE() << "ended without \"" << text << "\" on standard error";
+        ADD_FAILURE() << "ended before it was ready; on standard error: " << text;
         return;
       }
       usleep(1000);

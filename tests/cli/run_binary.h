@@ -1,6 +1,7 @@
 #ifndef TESTS_CLI_RUN_BINARY_H_
 #define TESTS_CLI_RUN_BINARY_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,12 @@ struct RunResult {
 // no terminal.
 RunResult RunMeshwright(const std::vector<std::string>& arguments, const std::string& input = "");
 
-// Likewise with `signal` sent once its standard error holds `text`. Fails the test if it ends
-// before.
+// Likewise with `signal` sent once its standard error holds `text`, or once it is `ready`. Fails
+// the test if it ends before.
 RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments, const std::string& text,
+                                 int signal);
+RunResult RunMeshwrightAndSignal(const std::vector<std::string>& arguments,
+                                 const std::function<bool(const std::string& err)>& ready,
                                  int signal);
 
 // Fails the test where a line of `output` has more than 80 columns.

@@ -17,17 +17,24 @@ void EndSoonOrNow(int signal) {
 
 }  // namespace
 
-Interruption::Interruption() {
-  requested = false;
-  old_interrupt_ = std::signal(SIGINT, EndSoonOrNow);
-  old_terminate_ = std::signal(SIGTERM, EndSoonOrNow);
+void Interruption::Await() {
+  std::call_once(once_, [this] {
+    awaited_ = true;
+    requested = false;
+    old_interrupt_ = std::signal(SIGINT, EndSoonOrNow);
+    old_terminate_ = std::signal(SIGTERM, EndSoonOrNow);
+  });
 }
 
 Interruption::~Interruption() {
+  if (!awaited_) return;
   std::signal(SIGINT, old_interrupt_);
   std::signal(SIGTERM, old_terminate_);
 }
 
-bool Interruption::Requested() const { return requested; }
+bool Interruption::Requested() {
+  Await();
+  return requested;
+}
 
 }  // namespace meshwright

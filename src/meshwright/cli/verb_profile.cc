@@ -88,7 +88,7 @@ absl::Status RunProfile(const ProfileCommand& command) {
   MW_RETURN_IF_ERROR(CheckOutputs(
       {layers, calibration},
       {request.program, database, WriteAheadLogOf(database), SharedMemoryOf(database)}));
-  const Interruption interruption;
+  Interruption interruption;
   request.stop = [&] { return interruption.Requested(); };
   request.progress = &ShowProfileProgress;
   MW_ASSIGN_OR_RETURN(const ProfileReport report, ProfileProgram(request));

@@ -55,8 +55,9 @@ absl::Status RunSolve(const SolveCommand& command) {
   MW_ASSIGN_OR_RETURN(solve::SolverOptions options, ToSolverOptions(command.asked));
   const OutputFile output = {"-o", command.asked.output};
   MW_RETURN_IF_ERROR(CheckOutputs({output}, {command.problem}));
-  const Interruption interruption;
   MW_ASSIGN_OR_RETURN(const solve::Problem problem, ReadProblem(command.problem));
+  Interruption interruption;
+  interruption.Await();
   if (!command.quiet) options.progress = ShowProgress;
   options.stop = [&interruption] { return interruption.Requested(); };
   const absl::StatusOr<SolveAnswer> answer = SolveProblem(problem, options);
