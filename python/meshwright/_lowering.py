@@ -27,7 +27,14 @@ from meshwright.program import Callbacks, Program
 
 
 def planned_function(
-    program: Program, plan: Plan, *, sharded: bool = True, dry: bool = False
+    program: Program, plan: Plan, *, dry: bool = False
+) -> Callable[..., Sequence[Any]]:
+    """The program as a function, with the plan's shardings inside. See module_function."""
+    return module_function(_module(program, plan, sharded=True), program, plan, dry=dry)
+
+
+def module_function(
+    module: bytes, program: Program, plan: Plan, *, dry: bool = False
 ) -> Callable[..., Sequence[Any]]:
     """A function from the leaves of the program's arguments to those of its results.
 
@@ -35,13 +42,12 @@ def planned_function(
     not differentiate or batch it.
 
     Args:
-      sharded: with the plan's shardings inside; else the program as it is.
+      module: the program, as whole_module gives it or with shardings.
       dry: callbacks that are there for what they do - print, log, save - are not called.
 
     Raises:
       UnsupportedError: it has callbacks that cannot be called.
     """
-    module = _module(program, plan, sharded)
     callbacks = _runnable_callbacks(module, program.callbacks, dry)
     call = _module_function(module, _shapes(plan.parameters), _shapes(plan.outputs), callbacks)
     signature = program.signature

@@ -21,6 +21,7 @@ from meshwright import _library, clusters, errors
 from meshwright._lowering import (
     _shapes,
     is_packed,
+    module_function,
     numpy_dtype,
     own_mesh,
     planned_function,
@@ -51,9 +52,9 @@ def run(
     shardings = parameter_shardings(plan, mesh)
     rows = _library.read_program(program.contents)["parameters"]
     donated = tuple(index for index, row in enumerate(rows) if row["donated"])
-    whole = planned_function(program, plan, sharded=False, dry=True)
-    single, place = jax.jit(whole), device
     module = whole_module(program, plan)
+    whole = module_function(module, program, plan, dry=True)
+    single, place = jax.jit(whole), device
     if b"CustomSPMDPartitioning" in module:
         # What such a call stands for is known to the partitioner only, which one device does without.
         place = NamedSharding(mesh, PartitionSpec())
