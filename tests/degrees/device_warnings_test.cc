@@ -6,6 +6,7 @@
 namespace meshwright::transformer {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -15,7 +16,9 @@ TEST(DeviceWarnings, SayWhatWasNotMeasured) {
   EXPECT_THAT(DeviceWarnings(device, Precision::kBf16), IsEmpty());
   device.name = "mine";
   EXPECT_THAT(DeviceWarnings(device, Precision::kBf16),
-              ElementsAre(HasSubstr("no training run on mine was measured")));
+              ElementsAre(AllOf(HasSubstr("no training run on mine was measured"),
+                                HasSubstr("--layers-csv layers.csv` measures the layers"))));
+  EXPECT_THAT(DeviceWarnings(device, Precision::kBf16, /*layers_measured=*/true), IsEmpty());
   device.base = "h100-sxm";
   EXPECT_THAT(DeviceWarnings(device, Precision::kBf16), IsEmpty());
   EXPECT_THAT(DeviceWarnings(device, Precision::kNvFp4),

@@ -64,6 +64,17 @@ TEST(LayerProfileTest, Interpolates) {
   EXPECT_FALSE(profile->Find("h100-sxm", 1, 1).has_value());
 }
 
+TEST(LayerProfileTest, NearestDegree) {
+  const auto profile = LayerProfile::Parse(kProfileText, "p.csv", {"any"});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const auto nearest = [&](int64_t tp) { return profile->NearestDegree("a100-40g", tp); };
+  EXPECT_EQ(nearest(1), 1);
+  EXPECT_EQ(nearest(2), 1);
+  EXPECT_EQ(nearest(3), 4);
+  EXPECT_EQ(nearest(8), 4);
+  EXPECT_EQ(profile->NearestDegree("h100-sxm", 1), 0);
+}
+
 TEST(LayerProfileTest, LargerMicroBatchesTakeNoLessThanTheLargestMeasured) {
   const auto profile = LayerProfile::Parse(
       "gpu,tp,layer_id,micro_batch,forward_seconds\nA,1,0,1,4\nA,1,0,2,3\n", "p.csv", {"any"});

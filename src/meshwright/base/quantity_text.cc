@@ -50,6 +50,10 @@ std::string DollarsText(double dollars) {
                                           : absl::StrFormat("$%.3g", dollars);
 }
 
+std::string PlusMinusText(double share) {
+  return absl::StrFormat(" ± %.0f %%", std::ceil(100 * share));
+}
+
 std::string RunTimeText(double seconds) {
   constexpr double kHour = 3600, kDay = 24 * kHour;
   if (seconds >= 2 * kDay) return absl::StrFormat("%.3g d", seconds / kDay);

@@ -10,9 +10,10 @@
 namespace meshwright::transformer {
 
 // What to say of a plan on a device by the calibrated model: that it has no hardware for matmuls of
-// this precision (precision_support.h); that no run on it was measured, and how far off that made
-// predictions of runs on others.
-std::vector<std::string> DeviceWarnings(const DeviceType& device, Precision precision);
+// this precision (precision_support.h); that no run on it was measured, how far off that made
+// predictions of runs on others, and what measures its layers. `layers_measured`: they were.
+std::vector<std::string> DeviceWarnings(const DeviceType& device, Precision precision,
+                                        bool layers_measured = false);
 
 }  // namespace meshwright::transformer
 

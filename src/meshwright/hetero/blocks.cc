@@ -4,6 +4,15 @@
 #include <optional>
 
 namespace meshwright::transformer::hetero {
+namespace {
+
+void ScaleSeconds(double scale, GroupCost* cost) {
+  for (double* const seconds :
+       {&cost->forward, &cost->backward, &cost->tensor, &cost->context, &cost->expert})
+    *seconds *= scale;
+}
+
+}  // namespace
 
 BlockMaker::BlockMaker(const Problem& problem, const CostParameters& parameters)
     : problem_(problem), parameters_(parameters) {
@@ -70,30 +79,36 @@ Blocks BlockMaker::Make(size_t group, const Family& family, const StageDegrees& 
   blocks.embedding = all.embedding[recompute];
   blocks.embedding_parameters = blocks.embedding.parameters;
   blocks.head = all.head[recompute];
-  if (const MultiTokenPrediction& mtp = problem_.model.mtp; mtp.modules > 0) {
-    blocks.mtp = all.mtp[recompute];
-    // What is measured has no modules, so that they count as memory of the head.
-    if (problem_.profile.has_value()) {
-      AddBlocks(blocks.mtp, mtp.modules, &blocks.head);
-      AddBlocks(blocks.kinds[last_stack_ + mtp.kind], mtp.modules, &blocks.head);
-    }
+  const MultiTokenPrediction& mtp = problem_.model.mtp;
+  if (mtp.modules > 0) blocks.mtp = all.mtp[recompute];
+  const MeasuredLayers* const found =
+      problem_.profile.has_value() ? &Measured(group, degrees) : nullptr;
+  const bool measured = found != nullptr && found->times.has_value();
+  // What is measured has no modules, so that they count as memory of the head.
+  if (measured && mtp.modules > 0) {
+    AddBlocks(blocks.mtp, mtp.modules, &blocks.head);
+    AddBlocks(blocks.kinds[last_stack_ + mtp.kind], mtp.modules, &blocks.head);
   }
   for (const int32_t kind : layer_kinds_) blocks.layers.push_back(&blocks.kinds[kind]);
-  blocks.usable = true;
-  if (problem_.profile.has_value()) Measure(group, family, degrees, all, &blocks);
+  if (measured) {
+    Measure(*found, family, all, &blocks);
+  } else if (found != nullptr && found->scale != 1) {
+    for (GroupCost& kind : blocks.kinds) ScaleSeconds(found->scale, &kind);
+    for (GroupCost* const block : {&blocks.embedding, &blocks.head, &blocks.mtp})
+      ScaleSeconds(found->scale, block);
+  }
   return blocks;
 }
 
-void BlockMaker::Measure(size_t group, const Family& family, const StageDegrees& degrees,
+const MeasuredLayers& BlockMaker::Measured(size_t group, const StageDegrees& degrees) {
+  const auto [known, is_new] = measured_.try_emplace({group, degrees});
+  if (is_new) known->second = FindMeasured(problem_, parameters_, group, degrees);
+  return known->second;
+}
+
+void BlockMaker::Measure(const MeasuredLayers& found, const Family& family,
                          const AllBlockCosts& all, Blocks* blocks) const {
-  const NodeGroup& nodes = problem_.cluster.groups[group];
-  std::optional<std::vector<LayerTime>> measured =
-      problem_.profile->Find(nodes.name, degrees.tp, degrees.micro_batch);
-  if (!measured.has_value()) {
-    measured = problem_.profile->Find(nodes.cluster.device.name, degrees.tp, degrees.micro_batch);
-  }
-  blocks->usable = measured.has_value();
-  if (!blocks->usable) return;
+  const std::vector<LayerTime>& measured = *found.times;
   // Recomputation: a forward pass, or as much as the model says.
   const auto replace = [&](const LayerTime& seconds, double none_backward, bool layer,
                            GroupCost* cost) {
@@ -109,17 +124,17 @@ void BlockMaker::Measure(size_t group, const Family& family, const StageDegrees&
   const bool two = problem_.model.stacks.size() == 2;
   const size_t encoder = two ? problem_.model.stacks.front().layers.size() : layer_kinds_.size();
   for (size_t i = 0; i < layer_kinds_.size(); ++i) {
-    LayerTime seconds = (*measured)[i + (i < encoder ? 1 : 2)];
+    LayerTime seconds = measured[i + (i < encoder ? 1 : 2)];
     if (two && i == encoder) {
-      seconds.forward += (*measured)[i + 1].forward;
-      seconds.backward += (*measured)[i + 1].backward;
+      seconds.forward += measured[i + 1].forward;
+      seconds.backward += measured[i + 1].backward;
     }
     GroupCost& cost = blocks->measured.emplace_back(*blocks->layers[i]);
     replace(seconds, all.layers[layer_kinds_[i]][none].backward, true, &cost);
   }
   for (size_t i = 0; i < layer_kinds_.size(); ++i) blocks->layers[i] = &blocks->measured[i];
-  replace(measured->front(), blocks->embedding.backward, false, &blocks->embedding);
-  replace(two ? LayerTime{} : measured->back(), blocks->head.backward, false, &blocks->head);
+  replace(measured.front(), blocks->embedding.backward, false, &blocks->embedding);
+  replace(two ? LayerTime{} : measured.back(), blocks->head.backward, false, &blocks->head);
 }
 
 }  // namespace meshwright::transformer::hetero

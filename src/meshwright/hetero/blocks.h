@@ -9,6 +9,7 @@
 
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/step_cost.h"
+#include "meshwright/hetero/measured_layers.h"
 #include "meshwright/hetero/problem.h"
 #include "meshwright/hetero/schedule.h"
 
@@ -25,7 +26,6 @@ struct Blocks {
   GroupCost embedding, head;
   GroupCost mtp;  // what a module of multi-token prediction has beside its layer
   double embedding_parameters = 0;
-  bool usable = false;  // false: the profile has nothing for these degrees
 
   // With `in_flight` micro-batches.
   StageMemory Memory(const GroupCost& stage, int64_t in_flight) const {
@@ -59,8 +59,10 @@ class BlockMaker {
 
  private:
   StepCoster* Coster(size_t group, const StageDegrees& degrees);
-  void Measure(size_t group, const Family& family, const StageDegrees& degrees,
-               const AllBlockCosts& all, Blocks* blocks) const;
+  const MeasuredLayers& Measured(size_t group, const StageDegrees& degrees);
+  // Puts measured times in place of the model's.
+  void Measure(const MeasuredLayers& found, const Family& family, const AllBlockCosts& all,
+               Blocks* blocks) const;
 
   const Problem& problem_;
   const CostParameters& parameters_;
@@ -72,6 +74,7 @@ class BlockMaker {
   std::map<std::pair<size_t, int64_t>,
            std::pair<std::unique_ptr<Cluster>, std::unique_ptr<StepCoster>>>
       costers_;
+  std::map<std::pair<size_t, StageDegrees>, MeasuredLayers> measured_;  // with a profile
 };
 
 }  // namespace meshwright::transformer::hetero

@@ -78,7 +78,6 @@ Coster::LayerBounds Coster::BoundLayers(size_t group, const Family& family,
                                         const StageDegrees& degrees) {
   LayerBounds bounds = {kInfiniteSeconds, 0, kInfiniteSeconds, 0};
   const Blocks blocks = blocks_->Make(group, family, degrees);
-  if (!blocks.usable) return bounds;
   // A stage's share is between those of its blocks.
   const auto add = [&](const GroupCost& block) {
     const PipelineStage passes = PassesOf(block);
@@ -120,7 +119,7 @@ StageTable Coster::MakeTable(size_t stage_class, const Family& family) {
   const int64_t layers = blocks_->layers(), per_node = nodes.cluster.devices_per_node;
   const Blocks blocks = blocks_->Make(group, family, degrees);
   StageTable table;
-  table.slots = blocks.usable ? std::min(Slots(nodes, degrees), MostStages(layers)) : 0;
+  table.slots = std::min(Slots(nodes, degrees), MostStages(layers));
   table.per_node = std::max<int64_t>(1, per_node / degrees.devices());
   table.nodes_per_stage = std::max<int64_t>(1, degrees.devices() / per_node);
   table.tied_bytes = problem_.framework.state.gradient_bytes * blocks_->TiedParameters(blocks);

@@ -42,7 +42,7 @@ class Costs {
   size_t Group(size_t stage_class) const { return groups_[stage_class]; }
   int64_t GroupNodes(size_t group) const { return nodes_[group]; }  // that there are
   // Stages that a stage class can take if it has all its group's nodes; 0 where the family does not
-  // use it or the profile lacks it.
+  // use it.
   int64_t slots(size_t stage_class) const {
     return tables_[stage_class] == nullptr ? 0 : tables_[stage_class]->slots;
   }
@@ -114,7 +114,7 @@ class Coster {
 
   // Bounds of stages with these degrees on a group, whatever their layers.
   struct LayerBounds {
-    double seconds = 0;        // of both passes of a layer at least; infinite: nothing was measured
+    double seconds = 0;        // of both passes of a layer at least
     double forward_share = 0;  // of a stage's passes at most
     double update = 0;         // of a stage at least
     double fixed = 0;          // of a step

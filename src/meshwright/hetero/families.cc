@@ -225,7 +225,6 @@ std::vector<FamilyRecord> FamilySpace::Common() {
         std::vector<StageClass> used;
         for (const size_t group : members) {
           const StageClass stage_class = StageClassOf(group, degrees, choice);
-          if (stage_class.layer_seconds == kInfinity) continue;
           record.family.degrees[group] = degrees;
           used.push_back(stage_class);
         }

@@ -41,7 +41,6 @@ std::vector<StageClassChoice> StageClassChoices(FamilySpace& space, size_t group
   const size_t first = all->size();
   for (const StageDegrees& degrees : space.Options(group, together)) {
     const StageClass stage_class = space.StageClassOf(group, degrees, choice);
-    if (stage_class.layer_seconds == kInfinity) continue;
     choices.push_back({{stage_class},
                        {first + stage_classes.size()},
                        stage_class.speed(),

@@ -237,6 +237,18 @@ std::optional<std::vector<LayerTime>> LayerProfile::Find(std::string_view device
   return std::nullopt;
 }
 
+int64_t LayerProfile::NearestDegree(std::string_view device, int64_t tp) const {
+  for (const auto& [name, degrees] : devices_) {
+    if (!IsNameOfDevice(name, device)) continue;
+    const auto above = degrees.lower_bound(tp);
+    if (above == degrees.end()) return degrees.rbegin()->first;
+    if (above->first == tp || above == degrees.begin()) return above->first;
+    const int64_t below = std::prev(above)->first;
+    return above->first - tp < tp - below ? above->first : below;
+  }
+  return 0;
+}
+
 int64_t LayerProfile::MostMeasured(std::string_view device, int64_t tp) const {
   for (const auto& [name, degrees] : devices_) {
     if (!IsNameOfDevice(name, device)) continue;

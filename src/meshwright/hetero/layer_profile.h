@@ -49,6 +49,9 @@ class LayerProfile {
   // that were. `device` is measured if one of the profile's names means it (IsNameOfDevice).
   std::optional<std::vector<LayerTime>> Find(std::string_view device, int64_t tp,
                                              int64_t micro_batch) const;
+  // Of the device's measured tensor degrees the nearest to `tp`, which Find has all of; 0: nothing
+  // was measured on it.
+  int64_t NearestDegree(std::string_view device, int64_t tp) const;
   // The largest micro-batch of which Find does not extrapolate, where it finds anything.
   int64_t MostMeasured(std::string_view device, int64_t tp) const;
   size_t entries() const { return entries_; }

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/model/model_reader.h"
 #include "meshwright/plan/document/plan_json.h"
 #include "meshwright/plan/document/simulate_plan.h"
@@ -144,6 +145,48 @@ TEST(GroupsPlanDocumentTest, SaysWhatIsExtrapolated) {
                 "taken to be 4 times as long, where the calibrated model has "));
   EXPECT_THAT(warnings("mbs=4"), extrapolated);
   EXPECT_THAT(warnings("mbs=1"), testing::Not(testing::Contains(HasSubstr("were measured with"))));
+}
+
+// The error that is stated of a step follows from what is known of the devices that it takes.
+TEST(GroupsPlanDocumentTest, SaysHowFarOffTheStepMayBe) {
+  GroupsRequest request;
+  request.problem.model = transformer::DenseModel(8, 8, 2);
+  request.problem.workload = {.sequence = 512, .global_batch = 8};
+  request.problem.cluster = *ParseMixedClusterYaml(
+      "groups:\n"
+      "  - {name: known, device: v100, nodes: 2, devices_per_node: 1}\n"
+      "  - {name: new, device: {name: new, memory: 16GiB, memory_bandwidth: 900GB/s,\n"
+      "     peak_flops: {f32: 15TFLOPS, f16: 125TFLOPS}}, nodes: 2, devices_per_node: 1,\n"
+      "     intra_node: {bandwidth: 5GB/s}, inter_node: {bandwidth: 5GB/s}}\n"
+      "between_groups: {bandwidth: 5GB/s, latency: 20us}\n",
+      "two.yaml");
+  const auto plan_on = [&](const std::string& order, const std::string& more) {
+    request.problem.fixes = *transformer::ParseFixes({"tp=1,dp=1,order=" + order + more});
+    request.problem.stage_groups.clear();
+    EXPECT_EQ(ResolveStages(&request.problem), absl::OkStatus());
+    const absl::StatusOr<GroupsAnswer> answer = PlanGroups(request);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    const Plan plan = BuildGroupsPlan(request, *answer);
+    EXPECT_THAT(GroupsTable(request, *answer), HasSubstr(PlusMinusText(*plan.time_error) + ", "));
+    return plan;
+  };
+  const auto said = [](const char* text) { return testing::Contains(HasSubstr(text)); };
+  EXPECT_EQ(plan_on("known+known", "").time_error, 0.2);
+  const Plan unknown = plan_on("known+new", "");
+  EXPECT_EQ(unknown.time_error, 0.4);
+  EXPECT_THAT(unknown.warnings, said("no training run on new was measured"));
+  // Its layers, measured, make it known.
+  request.problem.profile = *transformer::hetero::LayerProfile::Parse(
+      "gpu,tp,layer_id,forward_seconds\nnew,1,0,1\nnew,1,1,10\nnew,1,2,10\nnew,1,3,5\n", "p",
+      {"m"});
+  const Plan measured = plan_on("known+new", ",mbs=1");
+  EXPECT_EQ(measured.time_error, 0.2);
+  EXPECT_THAT(measured.warnings, testing::Not(said("no training run on new was measured")));
+  EXPECT_THAT(measured.warnings, said("--profile has nothing of known (it has new (tp 1))"));
+  // Eight short sequences take far less than eight times as long as one.
+  const Plan extrapolated = plan_on("known+new", ",mbs=8");
+  EXPECT_GT(extrapolated.time_error, 0.3);
+  EXPECT_LT(extrapolated.time_error, 1);
 }
 
 TEST(GroupsPlanDocumentTest, Errors) {

@@ -299,13 +299,7 @@ Plan BuildGroupsPlan(const GroupsRequest& request, const GroupsAnswer& answer) {
   SetPeak(figures, plan);
   const absl::StatusOr<SimulatedPlan> simulated = SimulatePlan(plan, "", 0);
   if (simulated.ok()) plan.bubble_share = simulated->simulation.bubble_share;
-  const auto& groups = problem.cluster.groups;
-  SetModelErrors(std::all_of(groups.begin(), groups.end(),
-                             [](const auto& group) {
-                               return transformer::BuiltinCostParameters().Knows(
-                                   group.cluster.device.measured_as());
-                             }),
-                 &plan);
+  SetModelErrors(GroupsError(request, answer), &plan);
   return plan;
 }
 

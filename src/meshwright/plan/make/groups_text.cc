@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +15,9 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/cluster/prices.h"
+#include "meshwright/degrees/device_parameters.h"
 #include "meshwright/degrees/device_warnings.h"
-#include "meshwright/hetero/extrapolation.h"
+#include "meshwright/hetero/measured_layers.h"
 
 namespace meshwright {
 namespace {
@@ -119,6 +121,52 @@ std::string FrontSection(const GroupsRequest& request, const GroupsAnswer& answe
   return text;
 }
 
+// A stage class of a plan, and what the profile has of it; without one all is the model's.
+struct UsedClass {
+  size_t group = 0;
+  transformer::hetero::StageDegrees degrees;
+  std::optional<transformer::hetero::MeasuredLayers> layers;
+  std::optional<transformer::hetero::Extrapolation> extrapolation;
+
+  bool measured() const { return layers.has_value() && layers->nearest_tp > 0; }
+};
+
+std::vector<UsedClass> UsedClasses(const GroupsRequest& request,
+                                   const transformer::hetero::Plan& plan) {
+  const transformer::hetero::Problem& problem = request.problem;
+  std::vector<UsedClass> used;
+  for (size_t i = 0; i < plan.family.degrees.size(); ++i) {
+    if (std::none_of(plan.stages.begin(), plan.stages.end(), [&](const auto& stage) {
+          return stage.stage_class == static_cast<int32_t>(i);
+        })) {
+      continue;
+    }
+    UsedClass& one = used.emplace_back();
+    one.group = plan.family.Group(i);
+    one.degrees = plan.family.degrees[i];
+    if (!problem.profile.has_value()) continue;
+    one.layers =
+        FindMeasured(problem, transformer::BuiltinCostParameters(), one.group, one.degrees);
+    one.extrapolation = FindExtrapolation(problem, one.group, one.degrees);
+  }
+  return used;
+}
+
+// What is the model's where a profile was given; "": nothing.
+std::string MeasuringWarning(const GroupsRequest& request, const UsedClass& one) {
+  if (!one.layers.has_value() || one.layers->times.has_value()) return "";
+  const std::string& name = request.problem.cluster.groups[one.group].name;
+  if (one.layers->nearest_tp == 0) {
+    return StrCat("--profile has nothing of ", name, " (it has ",
+                  request.problem.profile->Measured(),
+                  "), so that its layers take what the calibrated model says");
+  }
+  return absl::StrFormat(
+      "layers on %s were not measured with tp=%d; they take what the calibrated model says, times "
+      "%.3g, as those measured with tp=%d do",
+      name, one.degrees.tp, one.layers->scale, one.layers->nearest_tp);
+}
+
 }  // namespace
 
 bool HasPrices(const GroupsRequest& request) {
@@ -209,30 +257,47 @@ std::vector<std::string> GroupsWarnings(const GroupsRequest& request, const Grou
         ConfigurationText(answer.faster->configuration), Shown(answer.faster->seconds),
         100 * (1 - answer.faster->seconds / seconds)));
   }
+  const std::vector<UsedClass> used = UsedClasses(request, choice.plan);
   for (size_t i = 0; i < choice.nodes.size(); ++i) {
     if (choice.nodes[i] == 0) continue;
-    for (std::string& warning : transformer::DeviceWarnings(
-             request.problem.cluster.groups[i].cluster.device, request.problem.precision)) {
+    const bool measured = std::all_of(used.begin(), used.end(), [&](const UsedClass& one) {
+      return one.group != i || one.measured();
+    });
+    for (std::string& warning :
+         transformer::DeviceWarnings(request.problem.cluster.groups[i].cluster.device,
+                                     request.problem.precision, measured)) {
       warnings.push_back(std::move(warning));
     }
   }
-  for (size_t i = 0; i < choice.plan.family.degrees.size(); ++i) {
-    const transformer::hetero::StageDegrees& degrees = choice.plan.family.degrees[i];
-    const bool used = std::any_of(
-        choice.plan.stages.begin(), choice.plan.stages.end(),
-        [&](const auto& stage) { return stage.stage_class == static_cast<int32_t>(i); });
-    if (!used) continue;
-    const size_t group = choice.plan.family.Group(i);
-    if (const auto found = FindExtrapolation(request.problem, group, degrees); found.has_value()) {
-      warnings.push_back(absl::StrFormat(
-          "layers on %s were measured with micro-batches of at most %d; with %d they are taken to "
-          "be %.3g times as long, where the calibrated model has %.3g: they may be off by %.0f %% "
-          "and more",
-          request.problem.cluster.groups[group].name, found->measured, degrees.micro_batch,
-          found->times, found->model_times, 100 * std::abs(found->error())));
-    }
+  for (const UsedClass& one : used) {
+    std::string warning = MeasuringWarning(request, one);
+    if (!warning.empty() && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+      warnings.push_back(std::move(warning));
+    if (!one.extrapolation.has_value()) continue;
+    const transformer::hetero::Extrapolation& found = *one.extrapolation;
+    warnings.push_back(absl::StrFormat(
+        "layers on %s were measured with micro-batches of at most %d; with %d they are taken to "
+        "be %.3g times as long, where the calibrated model has %.3g: they may be off by %.0f %% "
+        "and more",
+        request.problem.cluster.groups[one.group].name, found.measured, one.degrees.micro_batch,
+        found.times, found.model_times, 100 * std::abs(found.error())));
   }
   return warnings;
+}
+
+ClassError GroupsError(const GroupsRequest& request, const GroupsAnswer& answer) {
+  bool known = true;
+  double extrapolated = 0;
+  for (const UsedClass& one : UsedClasses(request, answer.result.front[answer.chosen].plan)) {
+    const DeviceType& device = request.problem.cluster.groups[one.group].cluster.device;
+    known = known &&
+            (one.measured() || transformer::BuiltinCostParameters().Knows(device.measured_as()));
+    if (one.extrapolation.has_value())
+      extrapolated = std::max(extrapolated, std::abs(one.extrapolation->error()));
+  }
+  ClassError off = ErrorOfModel(known);
+  off.error = std::max(off.error, extrapolated);
+  return off;
 }
 
 std::string GroupsTable(const GroupsRequest& request, const GroupsAnswer& answer) {
@@ -250,8 +315,8 @@ std::string GroupsTable(const GroupsRequest& request, const GroupsAnswer& answer
   }
   absl::StrAppend(&text, Hanging("nodes     ", NodesText(request, best.nodes)),
                   Hanging("degrees   ", GroupsDegreesText(request, best.plan)));
-  absl::StrAppendFormat(&text, "step      %s, %.4g tokens a second\n", Shown(best.seconds),
-                        tokens / best.seconds);
+  absl::StrAppendFormat(&text, "step      %s%s, %.4g tokens a second\n", Shown(best.seconds),
+                        PlusMinusText(GroupsError(request, answer).error), tokens / best.seconds);
   if (HasPrices(request)) {
     absl::StrAppend(&text, "cost      ", DollarsText(best.step_dollars()), " a step, ",
                     DollarsText(best.dollars_per_hour), " an hour\n");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "meshwright/cost/stated_error.h"
 #include "meshwright/plan/make/plan_groups.h"
 
 // Words for plans over groups of nodes.
@@ -18,6 +19,9 @@ std::string NodesText(const GroupsRequest& request, const std::vector<int64_t>& 
 std::string GroupsDegreesText(const GroupsRequest& request, const transformer::hetero::Plan& plan);
 // What has to be said of the chosen plan: of the model, and of devices that it takes.
 std::vector<std::string> GroupsWarnings(const GroupsRequest& request, const GroupsAnswer& answer);
+// How far off the chosen plan's step may be: as of all devices that it takes were measured runs, or
+// layers; else twice that, and where measured layers are extrapolated at least what that makes.
+ClassError GroupsError(const GroupsRequest& request, const GroupsAnswer& answer);
 bool HasPrices(const GroupsRequest& request);
 // "12.3 d and $1234.56 on 2 of fast, 4 of a10 (tp=2 ...)"; of a step without a number of steps.
 std::string ChoiceText(const GroupsRequest& request, const transformer::hetero::Choice& choice);

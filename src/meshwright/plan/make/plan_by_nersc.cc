@@ -299,7 +299,7 @@ absl::StatusOr<Plan> PlanByNersc(const ModelRequest& request) {
       NerscSensitivity(request, StrategyOf(best.configuration), model, system, best.evaluation);
   plan.warnings.emplace_back(
       "by the published NERSC model, which has no embedding, head, loss or optimizer step");
-  SetModelErrors(/*fitted=*/false, &plan);
+  SetModelErrors(ErrorOfModel(/*fitted=*/false), &plan);
   return plan;
 }
 

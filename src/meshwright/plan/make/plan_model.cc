@@ -248,7 +248,9 @@ Plan BuildModelPlan(const ModelRequest& request, const Cluster& cluster,
                                  DifferenceOf(other.time, time)});
   }
   part.sensitivity = Sensitivity(request, cluster, best, time.seconds);
-  SetModelErrors(transformer::BuiltinCostParameters().Knows(cluster.device.measured_as()), &plan);
+  SetModelErrors(
+      ErrorOfModel(transformer::BuiltinCostParameters().Knows(cluster.device.measured_as())),
+      &plan);
   return plan;
 }
 

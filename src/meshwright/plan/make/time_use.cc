@@ -131,8 +131,7 @@ void SetUse(const StepUse& step, std::string_view cost_model,
                                             : 0;
 }
 
-void SetModelErrors(bool fitted, Plan* plan) {
-  const ClassError off = ErrorOfModel(fitted);
+void SetModelErrors(const ClassError& off, Plan* plan) {
   plan->time_error = off.error;
   plan->time_classes = {{TimeClass::kModel, plan->step_seconds, off.error, off.measured}};
   plan->memory_error = kModelMemoryError;

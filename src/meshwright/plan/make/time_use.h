@@ -29,8 +29,8 @@ StepUse UseOfStep(const PipelinePlan& pipeline);
 // cost model for these devices: of several types the largest error. Memory is as the plan has it.
 void SetUse(const StepUse& step, std::string_view cost_model,
             const std::vector<DeviceType>& devices, Plan* plan);
-// Of a model's plan: whether the parameters were fitted on devices of its types.
-void SetModelErrors(bool fitted, Plan* plan);
+// Of a model's plan, whose whole step is so far off (ErrorOfModel).
+void SetModelErrors(const ClassError& off, Plan* plan);
 
 }  // namespace meshwright
 

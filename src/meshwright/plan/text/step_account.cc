@@ -93,9 +93,9 @@ std::vector<StepPart> PartsOfProgram(const Plan& plan) {
 
 std::string PercentText(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
-// " ± 8 %"; "" of nothing.
+// "" of nothing.
 std::string PlusMinus(const std::optional<double>& error) {
-  return error.has_value() ? absl::StrFormat(" ± %.0f %%", std::ceil(100 * *error)) : "";
+  return error.has_value() ? PlusMinusText(*error) : "";
 }
 
 }  // namespace
