@@ -23,10 +23,19 @@ double Planner::Try(const FamilyCache& family, const State& state,
   ++evaluated_;
   effort_ += family.costs->micro_batches() * static_cast<int64_t>(stages.size());
   const double seconds = Seconds(*family.costs, stages);
-  if (archive_.pareto() || seconds < archive_.Cutoff(state.dollars_per_hour)) {
-    archive_.Add(state,
-                 {{family.record->family, stages}, seconds, state.dollars_per_hour, state.nodes});
+  const auto choice = [&]() -> Choice {
+    return {{family.record->family, stages}, seconds, state.dollars_per_hour, state.nodes};
+  };
+  const double rate = archive_.by_cost() ? state.dollars_per_hour : 1;
+  const auto best = best_.find(family.costs->micro_batches());
+  if (best == best_.end()) {
+    best_.emplace(family.costs->micro_batches(), choice());
+  } else if (seconds * rate <
+             best->second.seconds * (archive_.by_cost() ? best->second.dollars_per_hour : 1)) {
+    best->second = choice();
   }
+  if (archive_.pareto() || seconds < archive_.Cutoff(state.dollars_per_hour))
+    archive_.Add(state, choice());
   return seconds;
 }
 

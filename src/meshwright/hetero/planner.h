@@ -2,6 +2,7 @@
 #define MESHWRIGHT_HETERO_PLANNER_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "meshwright/hetero/archive.h"
@@ -24,6 +25,8 @@ class Planner {
 
   int64_t effort() const { return effort_; }        // of partitions and simulations
   int64_t evaluated() const { return evaluated_; }  // plans that were simulated
+  // By micro-batches of a step: the best plan of all that were simulated.
+  const std::map<int64_t, Choice>& best() const { return best_; }
 
  private:
   // The stage classes of all stages: those of `order` one after the other, or as fixes have it.
@@ -35,6 +38,7 @@ class Planner {
   const Problem& problem_;
   Archive& archive_;
   int64_t effort_ = 0, evaluated_ = 0;
+  std::map<int64_t, Choice> best_;
   FamilyCache at_;
 };
 

@@ -16,6 +16,7 @@
 #include "meshwright/hetero/search.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "meshwright/base/infinity.h"
@@ -39,7 +40,9 @@ constexpr int64_t kCellEffort = 50;              // of planning, to cost one of 
 constexpr size_t kMostDiffering = 20'000;        // families with differing degrees
 constexpr size_t kMostStates = 300'000;          // in memory
 constexpr int64_t kDifferingShare = 3;           // of the effort, one part of so many
-constexpr int kMostImprovements = 10;            // of the best plan, by families near its own
+constexpr int kMostImprovements = 10;            // of the best plans, by families near theirs
+constexpr double kWorthImproving = 1.1;          // of the best plan's seconds or dollars
+constexpr int64_t kNeighbourShare = 2;           // of planning, for the neighbours of one plan
 constexpr int64_t kFirstShare = 4;               // of planning, for the first plans
 constexpr int64_t kPartsShare = 4;               // of all effort, for parts of what is searched
 constexpr int64_t kMostPartStages = 12;          // of parts with one number of stages
@@ -69,8 +72,7 @@ class Searcher {
     Search(DifferingFamilies(FamilyKind::kByGroup), kDifferingShare);
     result.by_group_bound = archive_.bound();
     if (options_.by_stage) {
-      for (int i = 0; i < kMostImprovements && Improve(); ++i) {
-      }
+      Improve();
       Search(DifferingFamilies(FamilyKind::kByStage), kDifferingShare);
     }
     result.families = static_cast<int64_t>(families_.size());
@@ -129,16 +131,30 @@ class Searcher {
     return records;
   }
 
-  // Plans families near the best plan's, as there may be too many to go through all of them; false
-  // if that was of no use.
-  bool Improve() {
-    if (archive_.pareto() || archive_.front().empty()) return false;
-    const Choice before = archive_.front().front();
-    most_plans_ = options_.plan_effort / kDifferingShare;
-    const size_t first = families_.size();
-    families_.Append(NeighbouringFamilies(space_, before.plan));
-    PlanFirst(first);
-    return BetterChoice(options_.objective, archive_.front().front(), before);
+  // Plans families near those of the best plans, of each number of micro-batches and of all, as
+  // there may be too many to go through all of them; for as long as that makes these better.
+  void Improve() {
+    if (archive_.pareto() || archive_.front().empty()) return;
+    std::map<int64_t, Plan> seen;  // by micro-batches: whose neighbours were planned
+    for (int i = 0; i < kMostImprovements; ++i) {
+      const std::map<int64_t, Choice> best = planner_.best();
+      bool any = false;
+      for (const auto& [micro_batches, choice] : best) {
+        if (Value(choice) > kWorthImproving * Value(archive_.front().front())) continue;
+        if (seen.contains(micro_batches) && seen[micro_batches] == choice.plan) continue;
+        seen[micro_batches] = choice.plan;
+        any = true;
+        most_plans_ = options_.plan_effort / kDifferingShare / kNeighbourShare;
+        const size_t first = families_.size();
+        families_.Append(NeighbouringFamilies(space_, choice.plan));
+        PlanFirst(first);
+      }
+      if (!any) break;
+    }
+  }
+
+  double Value(const Choice& choice) const {
+    return archive_.by_cost() ? choice.step_dollars() : choice.seconds;
   }
 
   bool Useful(size_t family) const {
