@@ -157,6 +157,19 @@ TEST_F(PlanGroupsCommand, MeasuredLayers) {
   EXPECT_THAT(other.err, HasSubstr("found 38 entries, but gpt2-xl has 48 layers"));
 }
 
+// What was found by the deadline is given, with how far it may be from the best; nothing, if it is
+// too early for anything.
+TEST_F(PlanGroupsCommand, Deadlines) {
+  const RunResult early = Plan({"--deadline", "1ns"});
+  EXPECT_EQ(early.exit_code, 3);
+  EXPECT_THAT(early.out, IsEmpty());
+  EXPECT_THAT(early.err, HasSubstr("gpt2-large over groups of nodes was not found before the "
+                                   "deadline; --deadline gives the search more time"));
+  const RunResult late = Plan({"--deadline", "10min", "--json"});
+  ASSERT_EQ(late.exit_code, 0) << late.err;
+  EXPECT_EQ(nlohmann::json::parse(late.out)["options"]["deadline_seconds"], 600);
+}
+
 TEST_F(PlanGroupsCommand, BadInput) {
   const auto expect = [&](const std::vector<std::string>& arguments, const std::string& text) {
     const RunResult run = Plan(arguments);

@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iostream>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "meshwright/inter/schedule/simulate.h"
 #include "tests/hetero/samples.h"
 #include "tests/testing/exhaustive.h"
 
@@ -200,6 +202,83 @@ TEST(HeteroOptimality, SameAsExhaustiveSearch) {
   EXPECT_GT(differing.by_stage, 100'000) << "plans with several degrees in a group";
 }
 
+// A plan's step by running every pass, exchange and update as an event.
+double SecondsByEvents(const Costs& costs, const std::vector<Stage>& stages) {
+  std::vector<StageTimes> times(stages.size());
+  std::vector<int64_t> behind(costs.stage_classes());
+  int64_t first = costs.layers();
+  for (size_t i = stages.size(); i-- > 0;) {
+    const Stage& stage = stages[i];
+    first -= stage.layers;
+    const Cell& cell =
+        costs.CellAt(stage.stage_class, {first, stage.layers, i == 0, i + 1 == stages.size()});
+    times[i].forward = cell.forward;
+    times[i].backward = cell.backward;
+    times[i].update = cell.update;
+    if (i + 1 < stages.size()) {
+      const int32_t next = stages[i + 1].stage_class;
+      times[i].send_forward = times[i + 1].send_backward =
+          costs.SendSeconds(stage.stage_class, next, behind[next] - 1);
+    }
+    ++behind[stage.stage_class];
+  }
+  if (stages.size() > 1) {
+    times[0].update += costs.TiedSeconds(stages.front().stage_class, stages.back().stage_class,
+                                         std::ssize(stages));
+  }
+  ScheduleShape shape;
+  shape.groups = static_cast<int32_t>(stages.size());
+  shape.micro_batches = static_cast<int32_t>(costs.micro_batches());
+  return Simulate(**FindSchedule("1f1b"), shape, times, Sends::kExchanged)->seconds +
+         costs.fixed_seconds();
+}
+
+// The fastest of all plans, each run event by event, is what the search finds.
+TEST(HeteroOptimality, SameAsExhaustiveSearchByEvents) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
+  constexpr int64_t kMostPlans = 60'000;
+  const int wanted = Cases(15);
+  int compared = 0, of_groups = 0, pipelines = 0;
+  for (uint64_t seed = 1000; compared < wanted; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    Problem problem = RandomProblem(random, 4, 5);
+    if (problem.cluster.groups.size() == 1) continue;
+    // Slow networks but between groups, so that pipelines are worth it.
+    const double slower = static_cast<double>(1 << random() % 8);
+    for (size_t i = 0; i < problem.cluster.groups.size(); ++i) {
+      Cluster& cluster = problem.cluster.groups[i].cluster;
+      cluster.intra_node.bandwidth_bytes_per_second /= slower;
+      cluster.inter_node.bandwidth_bytes_per_second /= slower;
+      problem.cluster.links[i][i] = cluster.inter_node;
+    }
+    Coster coster(problem);
+    double least = std::numeric_limits<double>::infinity();
+    int64_t plans = 0;
+    for (const Family& family : AllFamilies(problem, FamilySpace(problem, coster))) {
+      const Costs costs = coster.CostsOf(family);
+      std::vector<Stage> reversed;
+      std::vector<int64_t> used(costs.stage_classes());
+      ForEachPlan(costs, reversed, used, costs.layers(), [&](const std::vector<Stage>& stages) {
+        if (++plans <= kMostPlans) least = std::min(least, SecondsByEvents(costs, stages));
+      });
+      if (plans > kMostPlans) break;
+    }
+    if (plans > kMostPlans || plans == 0) continue;
+    ++compared;
+    const absl::StatusOr<Result> found = SearchPlans(problem, {});
+    ASSERT_TRUE(found.ok()) << found.status();
+    ASSERT_EQ(found->front.size(), 1u);
+    EXPECT_TRUE(found->proven);
+    EXPECT_NEAR(found->front[0].seconds, least, kTiny * least);
+    of_groups += std::count_if(found->front[0].nodes.begin(), found->front[0].nodes.end(),
+                               [](int64_t nodes) { return nodes > 0; }) > 1;
+    pipelines += found->front[0].plan.stages.size() > 1 ? 1 : 0;
+  }
+  std::cout << compared << " clusters, the fastest plan on several groups of " << of_groups
+            << ", a pipeline on " << pipelines << "\n";
+}
+
 // Nodes that cost nothing, or whose groups differ in the price only: many plans are equally cheap
 // or equally fast.
 TEST(HeteroOptimality, EqualsAreToldApart) {
@@ -258,6 +337,27 @@ Problem DocumentedSizeProblem(std::mt19937_64& random) {
     group.cluster.inter_node.bandwidth_bytes_per_second /= slower;
   }
   return problem;
+}
+
+// A search that is ended at any time has a bound that holds, and looks at nothing more.
+TEST(HeteroDeadline, BoundsHoldWheneverASearchEnds) {
+  std::mt19937_64 random(7);
+  const Problem problem = DocumentedSizeProblem(random);
+  const Result whole = *SearchPlans(problem, {});
+  EXPECT_FALSE(whole.stopped);
+  const double least = whole.front[0].seconds;
+  int found = 0;
+  for (int64_t looks = 1; looks < 2'000'000; looks *= 16) {
+    int64_t looked = 0;
+    const Result early = *SearchPlans(problem, {.stop = [&] { return ++looked > looks; }});
+    EXPECT_LE(early.bound, least * (1 + kTiny));
+    EXPECT_LE(early.evaluated, whole.evaluated);
+    if (!early.stopped) break;
+    if (early.front.empty()) continue;
+    ++found;
+    EXPECT_GE(early.front[0].seconds, least * (1 - kTiny));
+  }
+  EXPECT_GT(found, 0);
 }
 
 // Where there are too many plans to go through, too.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 // First in a test that searches thousands of programs, walks through a large reference program or
 // shows all screens of a command. Instrumented and unoptimised code is twenty times slower, and
 // such a test says nothing about memory errors that others do not: the sanitized run leaves it out.
@@ -23,6 +25,14 @@ constexpr int RandomCases(int all) {
   constexpr int kShare = 1;
 #endif
   return (all + kShare - 1) / kShare;
+}
+
+// Of cases that a test draws at random, how many it takes: `usual`, or as many as the environment
+// variable MESHWRIGHT_CASES says.
+inline int Cases(int usual) {
+  const char* const asked = std::getenv("MESHWRIGHT_CASES");
+  const int cases = asked == nullptr ? 0 : std::atoi(asked);
+  return cases > 0 ? cases : RandomCases(usual);
 }
 
 }  // namespace meshwright

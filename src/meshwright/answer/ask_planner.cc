@@ -82,6 +82,7 @@ struct Planner {
 
   absl::StatusOr<PlanAnswer> operator()(GroupsRequest& request) {
     MW_RETURN_IF_ERROR(AddLaunchFilter(request));
+    request.stop = std::move(hooks.stop);
     MW_ASSIGN_OR_RETURN(GroupsAnswer found, PlanGroups(request));
     const auto asked = std::make_shared<const GroupsRequest>(std::move(request));
     const auto planned = std::make_shared<const GroupsAnswer>(std::move(found));
@@ -108,8 +109,7 @@ absl::StatusOr<std::vector<StageFile>> StagesToEmit(const PipelinedProgram& plan
 }
 
 bool CanBeStopped(const PlanningRequest& request) {
-  return !std::holds_alternative<GroupsRequest>(request) &&
-         !std::holds_alternative<FasopRequest>(request);
+  return !std::holds_alternative<FasopRequest>(request);
 }
 
 absl::StatusOr<PlanAnswer> AskPlanner(PlanningRequest request, PlanningHooks hooks) {

@@ -109,6 +109,7 @@ class FamilyChooser {
   }
 
   void Run(int64_t* effort) {
+    if (sinks_.stopped()) return LeaveAll();
     int64_t trial = *effort;
     mode_ = Mode::kTrial;
     Decide(0, 0, kInfinity, &trial);
@@ -173,6 +174,13 @@ class FamilyChooser {
     }
     chosen_[group] = nullptr;
     go_on(speed, dollars);
+  }
+
+  void LeaveAll() {
+    constexpr double kRounding = 1 - kChooserRounding;
+    if (fastest_[0] <= 0) return;
+    sinks_.left_out(std::max(work_ / fastest_[0], LeastFrom(0)) * kRounding,
+                    work_ * cheapest_[0] * kRounding);
   }
 
   // False if no degrees can be of use. Worth its time where families are left out.

@@ -24,6 +24,8 @@ struct FamilySinks {
   std::function<void(const FamilyRecord&)> keep;
   // Bounds of families that are not kept because the effort ended.
   std::function<void(double seconds, double dollars)> left_out;
+  // Whether to leave out all that comes.
+  std::function<bool()> stopped;
 };
 
 // One after the other. Effort is counted in partial families.

@@ -8,6 +8,8 @@ namespace {
 
 // A pass that is simulated takes a fraction of what a stage takes here.
 constexpr int64_t kPassesOfStep = 8;
+// Between questions whether to stop.
+constexpr int64_t kStepsOfLook = 100'000;
 
 }  // namespace
 
@@ -48,6 +50,10 @@ void Prover::Extend(int64_t layers, const PipelineBound& behind) {
     const int64_t least = open == 1 ? layers : LeastLayers(open - 1, behind.stages());
     for (int64_t n = least; n <= layers - rest; ++n) {
       if (++steps_ >= most_steps_) exhausted_ = true;
+      if (steps_ >= next_look_) {
+        next_look_ = steps_ + kStepsOfLook;
+        exhausted_ = exhausted_ || options_.stopped();
+      }
       const Cell& cell = costs.CellAt(stage_class, {layers - n, n, open == 1, reversed_.empty()});
       if (exhausted_ || cell.most_in_flight < in_flight) break;
       if (!problem_.TakesLayers(open - 1, n)) continue;

@@ -16,10 +16,10 @@ namespace meshwright::transformer::hetero {
 class Prover {
  public:
   // All must outlive it.
-  Prover(const Problem& problem, Archive& archive, Planner& planner)
-      : problem_(problem), archive_(archive), planner_(planner) {}
+  Prover(const Problem& problem, const SearchOptions& options, Archive& archive, Planner& planner)
+      : problem_(problem), options_(options), archive_(archive), planner_(planner) {}
 
-  // False if it had taken `most` steps in all before all plans were decided.
+  // False if it had taken `most` steps in all before all plans were decided, or was stopped.
   bool Prove(const FamilyCache& family, const State& state, int64_t most);
   int64_t steps() const { return steps_; }
 
@@ -27,9 +27,10 @@ class Prover {
   void Extend(int64_t layers, const PipelineBound& behind);
 
   const Problem& problem_;
+  const SearchOptions& options_;
   Archive& archive_;
   Planner& planner_;
-  int64_t steps_ = 0, most_steps_ = 0;
+  int64_t steps_ = 0, most_steps_ = 0, next_look_ = 0;
   // The current state: stages that are open, those decided, by stage class; the last stage first.
   FamilyCache at_;
   const State* state_ = nullptr;

@@ -62,7 +62,7 @@ class Searcher {
         archive_(options),
         lister_(problem, options, archive_),
         planner_(problem, archive_),
-        prover_(problem, archive_, planner_) {}
+        prover_(problem, options, archive_, planner_) {}
 
   Result Run() {
     Result result;
@@ -79,6 +79,7 @@ class Searcher {
     result.states = lister_.states();
     result.evaluated = planner_.evaluated();
     result.proof_steps = prover_.steps();
+    result.stopped = options_.stopped();
     archive_.Finish(&result);
     return result;
   }
@@ -126,8 +127,8 @@ class Searcher {
                archive_.LeaveOpen(records.back().seconds, records.back().dollars);
                records.pop_back();
              },
-         .left_out = [&](double seconds,
-                         double dollars) { archive_.LeaveOpen(seconds, dollars); }});
+         .left_out = [&](double seconds, double dollars) { archive_.LeaveOpen(seconds, dollars); },
+         .stopped = [&] { return options_.stopped(); }});
     return records;
   }
 
@@ -140,6 +141,7 @@ class Searcher {
       const std::map<int64_t, Choice> best = planner_.best();
       bool any = false;
       for (const auto& [micro_batches, choice] : best) {
+        if (options_.stopped()) return;
         if (Value(choice) > kWorthImproving * Value(archive_.front().front())) continue;
         if (seen.contains(micro_batches) && seen[micro_batches] == choice.plan) continue;
         seen[micro_batches] = choice.plan;
@@ -167,7 +169,7 @@ class Searcher {
     const int64_t most = planner_.effort() + most_plans_ / kFirstShare;
     int64_t made = 0;
     for (size_t i = first; i < families_.size(); ++i) {
-      if (made > kMostFirstCells || planner_.effort() > most) break;
+      if (made > kMostFirstCells || planner_.effort() > most || options_.stopped()) break;
       if (!Useful(i)) continue;
       const FamilyCache family = families_.Get(i, &made);
       std::vector<State> states = lister_.Promising(family);
@@ -195,7 +197,8 @@ class Searcher {
         archive_.LeaveOut(families_.record(i).seconds);
         continue;
       }
-      if (lister_.effort() - before + made >= most_states_ || states_.size() >= kMostStates) {
+      if (lister_.effort() - before + made >= most_states_ || states_.size() >= kMostStates ||
+          options_.stopped()) {
         archive_.LeaveOpen(families_.record(i).seconds, families_.record(i).dollars);
         continue;
       }
@@ -209,7 +212,8 @@ class Searcher {
     int64_t made = 0;
     Sort([](const State& state) { return state.estimate; });
     for (const State& state : states_) {
-      if (planner_.effort() - before + made * kCellEffort >= most_plans_) break;
+      if (planner_.effort() - before + made * kCellEffort >= most_plans_ || options_.stopped())
+        break;
       if (archive_.Open(state.bound, state.dollars_per_hour)) {
         planner_.Plan(families_.Get(state.family, &made), state);
       }
@@ -235,7 +239,8 @@ class Searcher {
     for (State& state : states_) {
       const double cutoff = archive_.Cutoff(state.dollars_per_hour);
       if (!archive_.Open(state.bound, state.dollars_per_hour)) continue;
-      state.bound = families_.Get(state.family, &made).bounds->Tightened(state.stages, cutoff);
+      if (!options_.stopped())
+        state.bound = families_.Get(state.family, &made).bounds->Tightened(state.stages, cutoff);
       if (archive_.Open(state.bound, state.dollars_per_hour)) open.push_back(std::move(state));
     }
     states_ = std::move(open);
@@ -243,7 +248,7 @@ class Searcher {
     const int64_t most = prover_.steps() + most_proof_;
     for (const State& state : states_) {
       if (!archive_.Open(state.bound, state.dollars_per_hour)) continue;
-      if (prover_.steps() + made >= most ||
+      if (prover_.steps() + made >= most || options_.stopped() ||
           !prover_.Prove(families_.Get(state.family, &made), state, most - made)) {
         archive_.LeaveOpen(state.bound, state.least_dollars());
       }
@@ -290,6 +295,7 @@ void SearchEachDegree(const Problem& problem, SearchOptions options, Result* res
   options.plan_effort /= share;
   options.proof_effort /= share;
   for (const Fixes& fixes : parts) {
+    if (options.stopped()) break;
     part.fixes = fixes;
     const Choice& best = result->front.front();
     if (options.objective == Objective::kCost) {
@@ -301,6 +307,7 @@ void SearchEachDegree(const Problem& problem, SearchOptions options, Result* res
     const Result found = Searcher(part, options, /*whole=*/false).Run();
     result->evaluated += found.evaluated;
     result->proof_steps += found.proof_steps;
+    result->stopped = result->stopped || found.stopped;
     if (!found.front.empty() && BetterChoice(options.objective, found.front.front(), best)) {
       result->front = found.front;
     }

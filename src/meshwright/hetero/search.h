@@ -2,6 +2,7 @@
 #define MESHWRIGHT_HETERO_SEARCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct SearchOptions {
   int64_t state_effort = 15'000'000;
   int64_t plan_effort = 1'500'000'000;
   int64_t proof_effort = 80'000'000;
+  // Ends the search once it says so: what was found by then is the result, and what was not looked
+  // at counts as open. Null: never.
+  std::function<bool()> stop = {};
+  bool stopped() const { return stop && stop(); }
 };
 
 struct Choice {
@@ -56,6 +61,7 @@ struct Result {
   double common_bound = 0;    // ... of those whose groups all have the same degrees
   double by_group_bound = 0;  // ... of those with the same degrees on all stages of a group
   bool proven = false;        // the front is exact
+  bool stopped = false;       // by SearchOptions::stop
   // Every choice of nodes, with kPareto; those that were looked at first.
   std::vector<SubCluster> sub_clusters;
   int64_t families = 0;   // degrees and choices that all stages have in common

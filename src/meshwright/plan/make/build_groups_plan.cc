@@ -1,6 +1,7 @@
 #include "meshwright/plan/make/build_groups_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -262,6 +263,8 @@ Plan BuildGroupsPlan(const GroupsRequest& request, const GroupsAnswer& answer) {
   for (const transformer::SingleFix& fix : SplitFixes(problem.fixes)) {
     plan.options.fixes.push_back(fix.text);
   }
+  if (std::isfinite(request.deadline_seconds))
+    plan.options.deadline_seconds = request.deadline_seconds;
   plan.cluster.name = problem.cluster.name;
   plan.cluster.parts.clear();
   for (size_t i = 0; i < best.nodes.size(); ++i) {

@@ -257,6 +257,11 @@ std::vector<std::string> GroupsWarnings(const GroupsRequest& request, const Grou
         ConfigurationText(answer.faster->configuration), Shown(answer.faster->seconds),
         100 * (1 - answer.faster->seconds / seconds)));
   }
+  if (answer.result.stopped) {
+    warnings.push_back(
+        "the search was ended before it had looked at everything; the gap says how much better "
+        "other plans may be");
+  }
   const std::vector<UsedClass> used = UsedClasses(request, choice.plan);
   for (size_t i = 0; i < choice.nodes.size(); ++i) {
     if (choice.nodes[i] == 0) continue;

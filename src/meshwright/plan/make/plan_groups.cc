@@ -100,7 +100,21 @@ absl::StatusOr<GroupsAnswer> PlanGroups(const GroupsRequest& request) {
   MW_RETURN_IF_ERROR(CheckModel(request.problem.model));
   MW_RETURN_IF_ERROR(CheckSequence(request.problem.model, request.problem.workload.sequence));
   GroupsAnswer answer;
-  MW_ASSIGN_OR_RETURN(answer.result, SearchPlans(request.problem, request.options));
+  transformer::hetero::SearchOptions options = request.options;
+  const auto interrupted = [&] { return request.stop && request.stop(); };
+  options.stop = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    return interrupted() ||
+           std::chrono::duration<double>(now - start).count() >= request.deadline_seconds;
+  };
+  MW_ASSIGN_OR_RETURN(answer.result, SearchPlans(request.problem, options));
+  if (answer.result.front.empty() && answer.result.stopped) {
+    return absl::DeadlineExceededError(
+        StrCat("a plan of ", request.problem.model.name, " over groups of nodes",
+               interrupted() ? " was not found before the interrupt"
+                             : " was not found before the deadline; --deadline gives the search "
+                               "more time"));
+  }
   if (answer.result.front.empty()) return GroupsShortage(request);
   const auto points = static_cast<int64_t>(answer.result.front.size());
   if (request.point >= points) {

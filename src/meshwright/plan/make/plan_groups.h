@@ -1,6 +1,8 @@
 #ifndef MESHWRIGHT_PLAN_MAKE_PLAN_GROUPS_H_
 #define MESHWRIGHT_PLAN_MAKE_PLAN_GROUPS_H_
 
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +26,9 @@ struct GroupsRequest {
   std::optional<int64_t> mtp;  // see ModelRequest
   std::string launch_targets;  // likewise
   int64_t point = 0;           // the plan of the front that is chosen
+  // Of the search; what it found by then counts.
+  double deadline_seconds = std::numeric_limits<double>::infinity();
+  std::function<bool()> stop;  // null: never
 };
 
 struct GroupsAnswer {
@@ -38,7 +43,8 @@ struct GroupsAnswer {
 
 // At least one plan. Errors: invalid argument for what cannot be asked, resource exhausted where no
 // plan is within the limits or the memory (the message names the cheapest that works, or the
-// fastest), or the front has no such point.
+// fastest), or the front has no such point; deadline exceeded if the search was ended before it
+// found one.
 absl::StatusOr<GroupsAnswer> PlanGroups(const GroupsRequest& request);
 
 // The chosen plan and its stages; with a front, its plans and why the other choices of nodes are
