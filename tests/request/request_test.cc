@@ -116,5 +116,28 @@ TEST(Request, EveryOptionIsOfSomeKind) {
   EXPECT_EQ(all, kPrograms | kModels);
 }
 
+// Over groups of nodes every option either is one of theirs or is refused by its name: none passes
+// without effect.
+TEST(Request, EveryOptionIsTakenOverGroupsOrRefusedByName) {
+  AskedOptions known;
+  int taken = 0, refused = 0;
+  for (const Option& row : PlanOptionRows(known)) {
+    AskedOptions asked = Asked(R"({"cluster": "8xh100-sxm+1x8xv100", "global-batch": 8})");
+    asked.given.insert(row.name);
+    const absl::StatusOr<Kinds> kind = KindOf({.name = "llama3-8b"}, asked);
+    if ((row.kinds & kGroups) != 0) {
+      const bool of_the_front = row.name == "csv" || row.name == "plot";
+      EXPECT_EQ(kind.ok(), !of_the_front) << row.name << ": " << kind.status();
+      ++taken;
+      continue;
+    }
+    ASSERT_FALSE(kind.ok()) << row.name;
+    EXPECT_THAT(std::string(kind.status().message()), HasSubstr("--" + row.name));
+    ++refused;
+  }
+  EXPECT_GT(taken, 20);
+  EXPECT_GT(refused, 20);
+}
+
 }  // namespace
 }  // namespace meshwright
