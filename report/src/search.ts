@@ -31,13 +31,19 @@ function patternOf(wanted: string): ((text: string) => boolean) | null {
 }
 
 /**
- * Tells which of `texts` are found: those with the query in a line of theirs. A pattern must fit the
- * whole of a line, and a part where that finds nothing. Case does not matter: `texts` are in lower case.
+ * Tells which of `texts` are found: those with the query in a line of theirs, and where that finds
+ * nothing those with all its words in a line ("layer5 w1"). A pattern must fit the whole of a line,
+ * and a part where that finds nothing. Case does not matter: `texts` are in lower case.
  */
 export function matcherOf(query: string, texts: readonly string[]): (text: string) => boolean {
   const wanted = query.trim().toLowerCase();
   const whole = patternOf(wanted);
-  if (whole === null) return (text) => text.includes(wanted);
+  if (whole === null) {
+    const asItIs = (text: string) => text.includes(wanted);
+    const words = wanted.split(/\s+/);
+    if (words.length < 2 || texts.some(asItIs)) return asItIs;
+    return (text) => text.split("\n").some((line) => words.every((word) => line.includes(word)));
+  }
   return texts.some(whole) ? whole : patternOf(`*${wanted}*`)!;
 }
 

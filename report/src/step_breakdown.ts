@@ -18,13 +18,13 @@ export function stageTimes(plan: Plan): [forward: number, backward: number, upda
   });
 }
 
-/** What a step consists of, in the words and colours of all pages. */
+/** What a step consists of, in the words and colours of all pages. Communication is exposed where kernels wait for it, and where it takes from them. */
 export function stepParts(plan: Plan, parts: StepParts): Part[] {
   const all = [
     { name: "computation", value: parts.computation, colour: computeColour },
-    { name: "exposed communication", value: parts.exposed, colour: communicationColour },
+    { name: "exposed communication, waited for", value: parts.exposed, colour: communicationColour },
     { name: "idle", value: parts.idle, colour: waitingColour },
-    { name: "contention of hidden communication", value: parts.contention, colour: contentionColour },
+    { name: "exposed communication, contention", value: parts.contention, colour: contentionColour },
     { name: "launch overhead", value: parts.launch, colour: launchColour },
     { name: plan.profile ? "measured beyond the cost model" : "other", value: parts.rest, colour: waitingColour },
   ];

@@ -58,10 +58,11 @@ function powersOf2(ticks: number[]): number[] {
   return powers.length > 1 ? powers : ticks;
 }
 
-/** Of ticks of a decimal one those of 1, 2 and 5, if there are several. */
-function roundOnes(ticks: number[]): number[] {
-  const round = ticks.filter((tick) => "125".includes(tick.toExponential()[0]));
-  return round.length > 1 ? round : ticks;
+/** Ticks of a decimal one: 1, 2 and 5 times powers of 10, or where it has not several of these a few that reach over all of it. */
+export function decimalTicks(domain: [number, number]): number[] {
+  const log = scaleLog().domain(domain);
+  const round = log.ticks().filter((tick) => /^[125]e/.test(tick.toExponential()));
+  return round.length > 1 ? round : log.ticks(5);
 }
 
 function scaleOf(options: AxisOptions, domain: [number, number], range: [number, number]): Scale {
@@ -69,7 +70,7 @@ function scaleOf(options: AxisOptions, domain: [number, number], range: [number,
     const log = scaleLog().base(options.at ? 2 : 10).domain(domain).range(range);
     const ticks = options.at && options.at.length <= 8 ? [...new Set(options.at)].sort((a, b) => a - b) : null;
     return Object.assign((value: number) => placed(log(value), range), {
-      ticks: (count?: number) => ticks ?? (options.at ? powersOf2(log.ticks(count)) : roundOnes(log.ticks())),
+      ticks: (count?: number) => ticks ?? (options.at ? powersOf2(log.ticks(count)) : decimalTicks(domain)),
     });
   }
   const unit = options.unit?.(domain[1]) ?? 1;
@@ -338,7 +339,7 @@ export function AreaChart({
         </p>
       )}
       <p class="status soft" aria-hidden="true">
-        {at !== null && at < times.length ? read(at) : "Point at the chart for the figures of a moment; the table below has them all."}
+        {at !== null && at < times.length ? read(at) : "Point at the chart for the figures of a moment."}
       </p>
     </div>
   );

@@ -8,6 +8,13 @@ export function stagesOf(plan: Plan, program: number): number[] {
   return plan.stages.flatMap((stage, i) => (stage.program === program ? [i] : []));
 }
 
+/** That of the stage which works longest in a step, the first of equals: what is shown until another is chosen. */
+export function busiestProgram(plan: Plan): number {
+  const seconds = plan.stages.map((stage) => plan.micro_batches * (stage.forward + stage.backward) + stage.update);
+  const busiest = plan.stages[seconds.indexOf(Math.max(...seconds))];
+  return Math.max(0, busiest?.program ?? 0);
+}
+
 export function programName(plan: Plan, program: number): string {
   const stages = stagesOf(plan, program);
   if (stages.length === 0) return "the program";

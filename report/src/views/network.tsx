@@ -11,7 +11,7 @@ import { ArraySearch } from "../parts/array_search";
 import { Legend, Scroll } from "../parts/basic";
 import { OperatorDetails } from "../parts/operator_details";
 import { collectiveText, OperatorPicture } from "../parts/operator_picture";
-import { ProgramChoice } from "../parts/program_choice";
+import { busiestProgram, ProgramChoice } from "../parts/program_choice";
 import { operatorOf, parameterOperators } from "../search";
 
 const lists: ArrayReference["list"][] = ["parameters", "outputs", "instructions"];
@@ -223,7 +223,7 @@ function Opened({ program, number, node, layer, onLayer }: { program: Program; n
 
 export function Network() {
   const { plan, chosen, choose } = useShared();
-  const [number, setNumber] = useState(chosen?.program ?? 0);
+  const [number, setNumber] = useState(() => chosen?.program ?? busiestProgram(plan));
   // What is chosen elsewhere, in the search say, may be in another program.
   useEffect(() => {
     if (chosen) setNumber(chosen.program);

@@ -6,7 +6,7 @@ import type { Program } from "../data";
 import { bytesText, costText, countText, meshText, plural, specText, typeText } from "../format";
 import { Name } from "../parts/basic";
 import { ArraySearch } from "../parts/array_search";
-import { ProgramChoice, programName, stagesOf } from "../parts/program_choice";
+import { busiestProgram, ProgramChoice, programName, stagesOf } from "../parts/program_choice";
 import { TilePicture } from "../parts/tile_picture";
 import { collectiveText } from "../parts/operator_picture";
 import { Table } from "../parts/table";
@@ -28,7 +28,7 @@ function largest(program: Program): number {
 
 export function Placement() {
   const { plan, chosen, choose } = useShared();
-  const [program, setProgram] = useState(chosen?.program ?? 0);
+  const [program, setProgram] = useState(() => chosen?.program ?? busiestProgram(plan));
   const data = plan.programs[program];
   useEffect(() => {
     if (!chosen && data.parameters.length > 0) choose({ program, list: "parameters", index: largest(data) });

@@ -8,7 +8,7 @@ import { collectiveColour, communicationColour, computeColour, taskColours } fro
 import { Legend, Name, Stack } from "../parts/basic";
 import { Bars } from "../parts/chart";
 import { collectiveText } from "../parts/operator_picture";
-import { ProgramChoice, programName } from "../parts/program_choice";
+import { busiestProgram, ProgramChoice, programName } from "../parts/program_choice";
 import { byOpcode, stageTimes } from "../step_breakdown";
 import { shortened, visible } from "../text";
 import { serialSeconds, timeParts } from "./summary";
@@ -138,7 +138,7 @@ function ByStage() {
 
 export function Time() {
   const { plan } = useShared();
-  const [program, setProgram] = useState(0);
+  const [program, setProgram] = useState(() => busiestProgram(plan));
   const time = (seconds: number) => costText(seconds, plan.in_seconds);
   const serial = serialSeconds(plan);
   return (

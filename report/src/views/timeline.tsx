@@ -11,7 +11,7 @@ import { Legend, Name, Stack } from "../parts/basic";
 import { Gantt, paleShare } from "../parts/gantt";
 import { OperatorDetails } from "../parts/operator_details";
 import { TraceTable } from "../parts/trace_table";
-import { ProgramChoice, programName } from "../parts/program_choice";
+import { busiestProgram, ProgramChoice, programName } from "../parts/program_choice";
 import type { MeasuredTrace } from "../measured_trace";
 import { schedulePath } from "../schedule_path";
 import { stepParts } from "../step_breakdown";
@@ -246,6 +246,14 @@ export function stepPicture(plan: Plan, number: number, planStep: number | null,
 
 const restText = (plan: Plan): string => (plan.profile ? "what was measured beyond the cost model" : "what sums that are kept partial save of it");
 
+/** How much of the communication is exposed, and how: waited for, or at the cost of kernels. */
+function communicationText(parts: StepParts, text: (seconds: number) => string): string {
+  const exposed = parts.exposed + parts.contention;
+  if (exposed + parts.hidden === 0) return ", without communication";
+  const how = parts.contention > 0 ? ` (${text(parts.exposed)} waited for, ${text(parts.contention)} of contention with kernels)` : "";
+  return `, of which communication is exposed for ${text(exposed)}${how}; ${text(parts.hidden)} of it is hidden`;
+}
+
 function OneStep({ program, name, number }: { program: Program; name: string; number: number }) {
   const { plan, chosen, choose } = useShared();
   const text = (seconds: number) => costText(seconds, plan.in_seconds);
@@ -262,7 +270,7 @@ function OneStep({ program, name, number }: { program: Program; name: string; nu
         <h2>{name}</h2>
         <p>
           {overlapped
-            ? `Each operator runs when what it needs is there, overlapped with collectives that it does not need: ${text(picture.seconds)}, of which communication is exposed for ${text(parts.exposed)} and hidden for ${text(parts.hidden)}.`
+            ? `Each operator runs when what it needs is there, overlapped with collectives that it does not need: ${text(picture.seconds)}${communicationText(parts, text)}.`
             : `Operators in the order of the program and the collectives that they wait for, without overlap: ${text(picture.seconds)}.`}{" "}
           All executions of an operator are one box.
         </p>
@@ -307,8 +315,9 @@ function ModelStep() {
     <div class="panel">
       <h2>One step of a device: {text(seconds)}</h2>
       <p>
-        A model has no single operators: each micro-batch is shown with its share of what the step computes and communicates, and the
-        rest in the order in which it comes. Hidden communication is not drawn.
+        The lanes are sums, not an overlapped step: the plan of a model has no single operators, and of communication only how much is
+        exposed, neither when it runs nor what is hidden. Each micro-batch is shown with its share of what the step computes and waits
+        for, and the rest in the order in which it comes.
         {plan.transformer!.sizes.pp > 1 && " The device is of the last pipeline group, which waits for the others first."}
       </p>
       <Gantt label="One step of a device" rows={rows} colours={parts.map((part) => part.colour)} seconds={seconds} text={text} />
@@ -319,7 +328,7 @@ function ModelStep() {
 
 export function Timeline() {
   const { plan } = useShared();
-  const [program, setProgram] = useState(0);
+  const [program, setProgram] = useState(() => busiestProgram(plan));
   const several = plan.programs.length > 1;
   return (
     <>

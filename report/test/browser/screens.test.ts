@@ -31,6 +31,11 @@ function faultsOfLayout(): string[] {
   const faults: string[] = [];
   const over = document.documentElement.scrollWidth - window.innerWidth;
   if (over > 0) faults.push(`the page is ${over} pixels wider than the window`);
+  // Above the view, on narrow windows, the navigation is as tall as what it holds.
+  const side = document.querySelector<HTMLElement>(".side")!;
+  const held = Math.max(...[...side.children].map((child) => child.getBoundingClientRect().bottom));
+  const left = side.getBoundingClientRect().bottom - held;
+  if (side.clientWidth > 0.9 * window.innerWidth && left > 24) faults.push(`the navigation is ${left} pixels taller than what it holds`);
   const hides = (value: string) => value === "hidden" || value === "clip";
   const inFull = (element: Element) => element.closest("[title], [aria-label]") !== null || element.querySelector("[title]") !== null;
   for (const element of document.querySelectorAll<HTMLElement>("main *, nav *")) {

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OverGroups, Plan, Report } from "../../src/data";
-import { spread } from "../../src/parts/chart";
+import { decimalTicks, spread } from "../../src/parts/chart";
+import { busiestProgram } from "../../src/parts/program_choice";
 import { layersByGroup, nodesText } from "../../src/views/front";
 import { choiceText } from "../../src/views/measured";
 import { allViews } from "../../src/views/index";
 import { degreesText, timeParts, transformerMemory } from "../../src/views/summary";
-import { sampleModel, sampleProgram } from "../sample";
+import { sampleModel, samplePipeline, sampleProgram } from "../sample";
 
 const over: OverGroups = {
   groups: [
@@ -49,6 +50,27 @@ test("peak memory is that of the device with the least left, whatever its size",
   plan.transformer!.memory = [{ weights: 60, host: 900 }, { weights: 50, host: 0 }];
   plan.stages = [{ budget: 100 }, { budget: 60 }] as unknown as Plan["stages"];
   assert.deepEqual(transformerMemory(plan).map((part) => part.value), [50]);
+});
+
+test("the stage that works longest is shown first", () => {
+  const plan = samplePipeline(2);
+  plan.stages.forEach((stage, s) => {
+    stage.program = s;
+    stage.forward = s === 1 ? 2 : 1;
+  });
+  assert.equal(busiestProgram(plan), 1);
+  plan.stages[1].program = -1;
+  assert.equal(busiestProgram(plan), 0);
+  assert.equal(busiestProgram(sampleModel()), 0);
+});
+
+test("ticks of a logarithmic axis are round, and reach over a narrow one too", () => {
+  assert.deepEqual(decimalTicks([1e5, 6e6]), [1e5, 2e5, 5e5, 1e6, 2e6, 5e6]);
+  assert.deepEqual(decimalTicks([492e3, 717e3]), [5e5, 6e5, 7e5]);
+  for (const low of [1, 1.3, 4.9, 7]) for (const factor of [1.33, 1.5, 2, 4, 30]) {
+    const ticks = decimalTicks([low, low * factor]);
+    assert.ok(ticks.length > 1 && ticks[0] < low * 1.7 && ticks[ticks.length - 1] > (low * factor) / 2.5, `${low} ${factor}: ${ticks}`);
+  }
 });
 
 test("axes reach over all values, logarithmic ones only over those that have a logarithm", () => {

@@ -27,6 +27,7 @@ test("whatever has a name is found, and leads to where it is shown", () => {
   assert.deepEqual(first("gradients"), ["part", "gradients", "memory", null]);
   assert.deepEqual(first("layer 11").slice(0, 3), ["layer", "layer 11", "network"]);
   assert.deepEqual(first("layer3'"), ["tensor", "state['layer3']['w']", "placement", "parameters 3"]);
+  assert.deepEqual(first("layer3 'w'"), ["tensor", "state['layer3']['w']", "placement", "parameters 3"]);
   assert.deepEqual(first("model.py").slice(0, 3), ["source line", "model.py:12", "network"]);
   assert.deepEqual(first("partial sums").slice(0, 3), ["collective", "all-reduce y", "network"]);
   assert.deepEqual(first("op.1.4.0").slice(0, 3), ["operator", "op.1.4.0", "network"]);
