@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Folder, launch, meshwright, Opened } from "../support";
 
-const size = { width: 1200, height: 760 };
+const size = { width: 1200, height: 712 };
 
 test("the picture of the front pages holds where time and memory of README's plan go", async () => {
   const folder = new Folder();
