@@ -33,7 +33,7 @@ CLASSES = {
 # Kinds of planning that are swept: models on one kind of device (request/plan_options.h).
 SWEPT = 8 | 16
 # Under another name there.
-RENAMED = {("plan", "sweep"): "gpus", ("export", "output"): "path"}
+RENAMED = {("plan", "sweep"): "over", ("export", "output"): "path"}
 # What Python has a notation of its own for.
 TYPES = {"fix": "Fixes", "mesh": "Mesh", "for": "str | Sequence[str]"}
 

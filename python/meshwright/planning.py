@@ -111,12 +111,12 @@ def estimate(
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """The best plan on each number of GPUs."""
+    """The best plan on each number of GPUs, for each batch or for each length of sequences."""
 
     table: str  # for a terminal
     csv: str
     plot: Row  # a Vega-Lite chart with its data
-    plan: Plan  # on the most GPUs; it has all rows in short
+    plan: Plan  # of the last row; it has all rows in short
 
     def __str__(self) -> str:
         return self.table
@@ -124,23 +124,29 @@ class Sweep:
 
 def sweep(
     model: Any,
-    gpus: str,
+    over: str,
     *,
     cluster: str | os.PathLike[str] | None = None,
     global_batch: int,
     weak: bool = False,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
-    """Plans a model on 64, 128, ... GPUs in nodes like the cluster's, also on more than it has.
+    """Plans a model on 64, 128, ... GPUs in nodes like the cluster's, also on more than it has, or
+    likewise over batches or lengths of sequences.
 
     Args:
       model: as for `plan`.
-      gpus: "64..4096".
+      over: "64..4096", GPUs; or "batch=64..1024", sequences of a step, or "seq=2048..16384", tokens
+        of a sequence.
       weak: let the global batch grow with the GPUs.
 
     Everything else is as for `plan`.
     """
-    more = {"sweep": f"gpus={gpus}", "weak": weak, "global_batch": global_batch}
+    more = {
+        "sweep": over if "=" in over else f"gpus={over}",
+        "weak": weak,
+        "global_batch": global_batch,
+    }
     subject = _read_subject(model, (), {})
     texts = _answer(subject, cluster, {**more, **options}, estimate=False)
     chart = json.loads(texts["plot"])

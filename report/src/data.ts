@@ -247,6 +247,7 @@ export interface Transformer {
   alternatives: Alternative[];
   sensitivity: { change: string; step_change: number }[];
   sweep: SweepRow[];
+  sweep_axis: SweepAxis;
   goodput: Goodput | null;
   over_groups: OverGroups | null;
 }
@@ -383,6 +384,8 @@ export interface ClusterPart {
 
 export interface SweepRow {
   gpus: number;
+  global_batch: number;
+  sequence: number;
   degrees: string;
   seconds: number;
   tokens_per_second: number;
@@ -391,9 +394,12 @@ export interface SweepRow {
   peak_bytes: number;
 }
 
-/** A step over numbers of devices: the table of `meshwright plan --sweep --csv`. */
+export type SweepAxis = "gpus" | "batch" | "seq";
+
+/** A step over numbers of devices, batches or lengths of sequences: the table of `meshwright plan --sweep --csv`. */
 export interface Sweep {
   file: string;
+  axis: SweepAxis;
   rows: SweepRow[];
 }
 
@@ -476,7 +482,7 @@ export function nodeOf(plan: Plan, device: number): number {
 
 /** Sweeps by themselves, and those that plans have. */
 export function sweepsOf(report: Report): Sweep[] {
-  const own = report.plans.flatMap((plan) => (plan.transformer && plan.transformer.sweep.length > 0 ? [{ file: plan.file, rows: plan.transformer.sweep }] : []));
+  const own = report.plans.flatMap((plan) => (plan.transformer && plan.transformer.sweep.length > 0 ? [{ file: plan.file, axis: plan.transformer.sweep_axis, rows: plan.transformer.sweep }] : []));
   return [...own, ...report.sweeps];
 }
 

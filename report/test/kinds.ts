@@ -30,10 +30,14 @@ export function profiled(folder: Folder, file: string): string {
   return folder.write("profiled.json", JSON.stringify(plan));
 }
 
-/** A report with a program, one that loops, a pipeline, models with and without one, a mixed cluster, a sweep, a profile and a verification. */
+/** A report with a program, one that loops, a pipeline, models with and without one, a mixed cluster, sweeps, a profile and a verification. */
 export function reportOfAllKinds(folder: Folder): string {
   const model = (name: string, ...options: string[]): string => {
     meshwright("plan", "gpt3-1.3b", "--global-batch", "64", "--seq", "2048", "-o", folder.file(name), ...options);
+    return folder.file(name);
+  };
+  const sweep = (name: string, range: string): string => {
+    model("last.json", "--cluster", "8xh100-sxm", "--sweep", range, "--csv", folder.file(name));
     return folder.file(name);
   };
   const program = folder.plan("program.json", "hlo/gpt_tensor.train.hlo.txt.gz", "--cluster", "2x4xh100-sxm", "--mesh", "x=2,y=4");
@@ -45,6 +49,8 @@ export function reportOfAllKinds(folder: Folder): string {
     model("model.json", "--cluster", "2x8xh100-sxm"),
     model("stages.json", "--cluster", "2x8xh100-sxm", "--fix", "pp=4"),
     model("swept.json", "--cluster", "2x8xh100-sxm", "--sweep", "gpus=4..16"),
+    sweep("batches.csv", "batch=16..64"),
+    sweep("lengths.csv", "seq=512..2048"),
     model("front.json", "--cluster", folder.write("mixed.yaml", mixedCluster), "--tokens", "1B", "--pareto"),
     profiled(folder, program),
     folder.write("verified.json", verified),

@@ -120,7 +120,7 @@ export function sampleModel(): Plan {
     budget: 100,
     transformer: {
       model: "m", objective: "time", degrees: "tp=2 pp=2 ep=4", sizes: { tp: 2, cp: 1, pp: 2, dp: 1, ep: 4, etp: 1 }, placement: null, seconds,
-      memory: [{ weights: 1, host: 0 }], alternatives: [], sensitivity: [], sweep: [], goodput: null, over_groups: null,
+      memory: [{ weights: 1, host: 0 }], alternatives: [], sensitivity: [], sweep: [], sweep_axis: "gpus", goodput: null, over_groups: null,
     },
   } as unknown as Plan;
 }

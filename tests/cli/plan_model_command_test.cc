@@ -102,13 +102,42 @@ TEST(PlanModelCommand, SweepsNumbersOfGpus) {
   const RunResult run = PlanModelOf("llama3-8b", {"--cluster", "8xh100-sxm", "--global-batch", "64",
                                                   "--sweep", "gpus=8..32", "--weak", "--csv", csv});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("      32      256 "));
+  EXPECT_THAT(run.out, HasSubstr("      32      256     4096 "));
   ExpectFitsATerminal(run.out);
   const std::string text = ReadText(csv);
-  EXPECT_THAT(text, HasSubstr("\n8,64,"));
-  EXPECT_THAT(text, HasSubstr("\n16,128,"));
-  EXPECT_THAT(text, HasSubstr("\n32,256,"));
+  EXPECT_THAT(text, HasSubstr("\n8,64,4096,"));
+  EXPECT_THAT(text, HasSubstr("\n16,128,4096,"));
+  EXPECT_THAT(text, HasSubstr("\n32,256,4096,"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+}
+
+// Every row is the plan that is found when its batch or sequence is asked for by itself.
+TEST(PlanModelCommand, SweepsBatchesAndSequences) {
+  const ScratchFolder folder;
+  const std::string path = folder.Path("p.json");
+  const auto plan = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--cluster", "8xh100-sxm", "-o", path};
+    words.insert(words.end(), more.begin(), more.end());
+    const RunResult run = PlanModelOf("llama3-8b", words);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    ExpectFitsATerminal(run.out);
+    return nlohmann::json::parse(ReadText(path));
+  };
+  const auto expect_rows = [&](const nlohmann::json& swept, const char* member,
+                               const std::vector<std::vector<std::string>>& alone) {
+    const nlohmann::json& rows = swept["transformer"]["sweep"];
+    ASSERT_EQ(rows.size(), alone.size());
+    for (size_t i = 0; i < alone.size(); ++i) {
+      const nlohmann::json one = plan(alone[i]);
+      EXPECT_EQ(rows[i][member], one["transformer"][member]);
+      EXPECT_EQ(rows[i]["step_seconds"], one["step_seconds"]) << rows[i];
+    }
+    EXPECT_EQ(swept["transformer"][member], rows.back()[member]);
+  };
+  expect_rows(plan({"--global-batch", "64", "--sweep", "batch=32..64"}), "global_batch",
+              {{"--global-batch", "32"}, {"--global-batch", "64"}});
+  expect_rows(plan({"--global-batch", "64", "--sweep", "seq=2048..4096"}), "sequence",
+              {{"--global-batch", "64", "--seq", "2048"}, {"--global-batch", "64"}});
 }
 
 TEST(PlanModelCommand, SaysWhereASweepLeavesTheCluster) {
@@ -224,7 +253,12 @@ TEST(PlanModelCommand, SaysWhatIsWrong) {
                 "time, gpus, memory or cost");
   ExpectRefused(PlanModelOf("lama3-8b", with({})), 2, "the nearest name is \"llama3-8b\"");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "8..16"})), 2,
-                "expected gpus=FIRST..LAST");
+                "expected gpus, batch or seq and a range");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "seq=0..8"})), 2, "--sweep: ");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "layers=1..8"})), 2,
+                "expected gpus, batch or seq and a range");
+  ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "batch=8..16", "--weak"})), 2,
+                "--weak lets the batch grow with the GPUs of --sweep gpus=");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "gpus=12..24"})), 2,
                 "not whole nodes of 8");
   ExpectRefused(PlanModelOf("llama3-8b", with({"--sweep", "gpus=8..16", "--objective", "gpus"})), 2,

@@ -197,7 +197,7 @@ TEST_F(ReportCommandTest, BadInputIsNamedAndNothingIsWritten) {
   ExpectBad({"report", model, "--csv", csv, "--dot", folder_.Path("s.dot")},
             "the plan of a model has no program");
   ExpectBad({"report", folder_.Write("x.json", "{}"), "--csv", csv}, "is none of our documents");
-  ExpectBad({"report", folder_.Write("y.csv", "gpus,global_batch,\n1,1,1\n"), "--csv", csv},
+  ExpectBad({"report", folder_.Write("y.csv", "gpus,global_batch,sequence\n1,1,1\n"), "--csv", csv},
             "y.csv:2: the column step_seconds is missing");
   ExpectBad({"simulate", model}, "neither a pipeline nor instructions");
   EXPECT_THAT(folder_.Names(), ElementsAre("m.json", "step.json", "x.json", "y.csv"));

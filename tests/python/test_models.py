@@ -86,6 +86,8 @@ def test_sweep():
     assert swept.csv.count("\n") == 4 and "GPUs" in str(swept)
     assert swept.plan.num_devices == 16
     assert swept.plot["data"]
+    swept = mw.sweep("gpt2", "seq=256..512", cluster="8xh100-sxm", global_batch=16)
+    assert [row["sequence"] for row in swept.plan.as_dict()["transformer"]["sweep"]] == [256, 512]
 
 
 def test_groups_of_nodes():

@@ -25,10 +25,10 @@ constexpr const char* kVerified = R"({
      "remark": "not judged", "notes": [], "figures": {"planned": 0.001, "measured": 0.002}}]})";
 
 constexpr const char* kSweep =
-    "gpus,global_batch,tp,cp,pp,dp,ep,micro_batch,zero,recompute,step_seconds,tokens_per_second,"
-    "mfu,efficiency,peak_bytes\n"
-    "8,64,8,1,1,1,1,1,0,none,2.5,1000,0.4,1,99\n"
-    "16,64,,,,,,,,,,,,,\n";
+    "gpus,global_batch,sequence,tp,cp,pp,dp,ep,micro_batch,zero,recompute,step_seconds,"
+    "tokens_per_second,mfu,efficiency,peak_bytes\n"
+    "8,64,4096,8,1,1,1,1,1,0,none,2.5,1000,0.4,1,99\n"
+    "16,64,4096,,,,,,,,,,,,,\n";
 
 absl::Status Read(const std::string& text, ReportDocuments& documents) {
   return AddDocument(text, "f", documents);
@@ -58,6 +58,7 @@ TEST(Documents, EachKindIsToldByWhatItHolds) {
   EXPECT_EQ(checks[2].planned_value, 0.001);
   ASSERT_EQ(documents.sweeps.size(), 1);
   ASSERT_EQ(documents.sweeps[0].rows.size(), 1);  // nothing fits on 16
+  EXPECT_EQ(documents.sweeps[0].rows[0].sequence, 4096);
   EXPECT_EQ(documents.sweeps[0].rows[0].degrees, "tp=8 micro_batch=1 zero=0 recompute=none");
 }
 
@@ -67,9 +68,9 @@ TEST(Documents, WhatIsNoneOfThemIsRefused) {
   EXPECT_THAT(Fault("[1]"), HasSubstr("is none of our documents"));
   EXPECT_THAT(Fault("{}"), HasSubstr("is none of our documents"));
   EXPECT_THAT(Fault(R"({"schema": 1})"), HasSubstr("f: $.schema"));
-  EXPECT_THAT(Fault(std::string(kSweep) + "x,1,1,1,1,1,1,1,1,none,1,1,1,1,1\n"),
+  EXPECT_THAT(Fault(std::string(kSweep) + "x,1,1,1,1,1,1,1,1,1,none,1,1,1,1,1\n"),
               HasSubstr("f:4: gpus: found \"x\", expected an integer from 0 up"));
-  EXPECT_THAT(Fault("gpus,global_batch,tp\n1,1,1\n"),
+  EXPECT_THAT(Fault("gpus,global_batch,sequence,tp\n1,1,1,1\n"),
               HasSubstr("f:2: the column step_seconds is missing"));
 }
 

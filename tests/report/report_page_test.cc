@@ -73,7 +73,7 @@ ReportDocuments AllKinds() {
                      {"pipeline.json", SamplePipelinePlan()},
                      {"model.json", SampleModelPlan()},
                      {"groups.json", SampleGroupsPlan()}};
-  documents.sweeps = {{"sweep.csv", {{8, "tp=8", 1, 2, 3, 4, 5}}}};
+  documents.sweeps = {{"sweep.csv", {{8, 64, 4096, "tp=8", 1, 2, 3, 4, 5}}}};
   documents.verifications = {
       {"v.json", "p", "d", true, {{"memory", "ok", "1", "2", "", {}, 1, 2}}}};
   return documents;
@@ -83,6 +83,7 @@ TEST(ReportData, HoldsEveryDocument) {
   const PageJson data = PageJson::parse(ReportData(AllKinds()));
   ASSERT_EQ(data["plans"].size(), 4);
   EXPECT_EQ(data["sweeps"][0]["rows"][0]["gpus"], 8);
+  EXPECT_EQ(data["sweeps"][0]["axis"], "gpus");
   EXPECT_EQ(data["verifications"][0]["checks"][0]["measured_value"], 2);
   const PageJson& program = data["plans"][0]["programs"][0];
   EXPECT_EQ(program["instructions"]["name"], PageJson({"dot.1", "sort.1"}));

@@ -84,7 +84,7 @@ const views: View[] = [
       sweepsOf(report).length > 0
         ? null
         : {
-            why: "No plan of this report was swept over numbers of devices. Models can be:",
+            why: "No plan of this report was swept over numbers of devices, batches (batch=64..512) or lengths of sequences (seq=2048..16384). Models can be:",
             command: "meshwright plan MODEL --cluster CLUSTER --global-batch N --sweep gpus=8..512 -o plan.json",
           },
   },

@@ -192,10 +192,13 @@ test("a plan over groups of nodes has its front, its costs and its pipeline; wha
 });
 
 test("a plan of a sweep shows how it scales, as the table by itself does", async () => {
-  for (const file of ["swept.json", "sweep.csv"]) {
+  const model = ["plan", "gpt3-1.3b", "--cluster", "8xh100-sxm", "--global-batch", "64", "--seq", "2048"];
+  meshwright(...model, "--sweep", "batch=16..64", "-o", folder.file("batches.json"));
+  meshwright(...model, "--sweep", "seq=512..2048", "--csv", folder.file("lengths.csv"));
+  for (const [file, axis] of [["swept.json", "GPUs"], ["sweep.csv", "GPUs"], ["batches.json", "sequences of a step"], ["lengths.csv", "tokens of a sequence"]]) {
     const opened = await Opened.open(browser, folder.report(`${file}.html`, folder.file(file)));
     await opened.go("Scaling");
-    const chart = opened.page.locator("svg[role=img][aria-label='Tokens a second by number of GPUs']");
+    const chart = opened.page.locator(`svg[role=img][aria-label='Tokens a second by ${axis}']`);
     await chart.locator("circle").first().waitFor();
     assert.equal(await chart.locator("circle").count(), 3);
     assert.doesNotMatch(await chart.innerHTML(), /NaN/);

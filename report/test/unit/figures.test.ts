@@ -93,7 +93,7 @@ test("every view of every kind of plan shows something or says why not", () => {
   assert.deepEqual(titles(sampleModel(), false), ["network", "placement", "scaling", "measured", "compare"]);
   const mixed = { ...sampleModel(), timeline: {} } as unknown as Plan;
   assert.deepEqual(titles(mixed, false), ["network", "placement", "scaling", "measured", "compare"]);
-  const alone: Report = { tool_version: "", plans: [], sweeps: [{ file: "", rows: [] }], verifications: [] };
+  const alone: Report = { tool_version: "", plans: [], sweeps: [{ file: "", axis: "gpus", rows: [] }], verifications: [] };
   assert.deepEqual(allViews().filter((view) => view.missing(alone, program) === null).map((view) => view.id), ["scaling"]);
   for (const view of allViews()) {
     const missing = view.missing(alone, program);

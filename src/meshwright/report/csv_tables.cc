@@ -254,7 +254,7 @@ void SensitivityRows(const Plan& plan, const AddRow& add) {
 
 void SweepRows(const Plan& plan, const AddRow& add) {
   for (const PlanSweepRow& row : plan.model->sweep) {
-    add({NumberCell(row.gpus), NumberCell(row.global_batch),
+    add({NumberCell(row.gpus), NumberCell(row.global_batch), NumberCell(row.sequence),
          transformer::ConfigurationText(row.configuration), NumberCell(row.step_seconds),
          NumberCell(row.tokens_per_second), NumberCell(row.mfu), NumberCell(row.efficiency),
          NumberCell(row.peak_bytes)});
@@ -361,8 +361,8 @@ std::vector<TableOfPlans> Tables() {
        kModels},
       {"sensitivity", {"change", "step_change"}, &SensitivityRows, kModels},
       {"sweep",
-       {"gpus", "global_batch", "degrees", "step_seconds", "tokens_per_second", "mfu", "efficiency",
-        "peak_bytes"},
+       {"gpus", "global_batch", "sequence", "degrees", "step_seconds", "tokens_per_second", "mfu",
+        "efficiency", "peak_bytes"},
        &SweepRows,
        kModels},
       {"profiled_segments",

@@ -130,6 +130,8 @@ absl::Status AddSweep(std::string_view text, const std::string& file, ReportDocu
     SweepRowReader reader(table, row, file);
     SweepTableRow one;
     one.gpus = reader.Count("gpus");
+    one.global_batch = reader.Count("global_batch");
+    one.sequence = reader.Count("sequence");
     const bool fits = !reader.Text("step_seconds").empty();
     if (reader.status.ok() && !fits) continue;
     one.degrees = reader.Degrees();

@@ -17,7 +17,7 @@ namespace meshwright {
 
 // A table that `meshwright plan --sweep --csv` wrote; rows without a plan are left out.
 struct SweepTableRow {
-  int64_t gpus = 0;
+  int64_t gpus = 0, global_batch = 0, sequence = 0;
   std::string degrees;
   double step_seconds = 0, tokens_per_second = 0, mfu = 0, efficiency = 0;
   int64_t peak_bytes = 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/plan/document/version.h"
+#include "meshwright/plan/make/model_sweep.h"
 #include "meshwright/report/page_parts.h"
 #include "meshwright/report/view_json.h"
 
@@ -18,6 +19,8 @@ Json ListView(const std::vector<T>& list);
 
 Json ToView(const SweepTableRow& row) {
   return {{"gpus", row.gpus},
+          {"global_batch", row.global_batch},
+          {"sequence", row.sequence},
           {"degrees", row.degrees},
           {"seconds", row.step_seconds},
           {"tokens_per_second", row.tokens_per_second},
@@ -37,7 +40,10 @@ Json ToView(const VerifiedCheck& check) {
           {"measured_value", OrNull(check.measured_value)}};
 }
 
-Json ToView(const Sweep& sweep) { return {{"file", sweep.file}, {"rows", ListView(sweep.rows)}}; }
+Json ToView(const Sweep& sweep) {
+  return {
+      {"file", sweep.file}, {"axis", Word(SweptAxis(sweep.rows))}, {"rows", ListView(sweep.rows)}};
+}
 
 template <typename T>
 Json ListView(const std::vector<T>& list) {

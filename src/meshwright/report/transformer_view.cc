@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/json_value.h"
 #include "meshwright/degrees/degree_table.h"
+#include "meshwright/plan/make/model_sweep.h"
 #include "meshwright/plan/text/transformer_table.h"
 #include "meshwright/report/view_json.h"
 
@@ -78,6 +79,8 @@ Json TransformerView(const Plan& plan) {
   for (const PlanSensitivity& one : model.sensitivity) sensitivity.push_back(WriteJson(one));
   for (const PlanSweepRow& row : model.sweep) {
     sweep.push_back({{"gpus", row.gpus},
+                     {"global_batch", row.global_batch},
+                     {"sequence", row.sequence},
                      {"degrees", transformer::ConfigurationText(row.configuration)},
                      {"seconds", row.step_seconds},
                      {"tokens_per_second", row.tokens_per_second},
@@ -101,6 +104,7 @@ Json TransformerView(const Plan& plan) {
           {"alternatives", std::move(alternatives)},
           {"sensitivity", std::move(sensitivity)},
           {"sweep", std::move(sweep)},
+          {"sweep_axis", Word(SweptAxis(model.sweep))},
           {"goodput", model.goodput.has_value() ? WriteJson(*model.goodput) : Json()},
           {"over_groups", plan.groups.has_value() ? OverGroupsView(*plan.groups) : Json()}};
 }

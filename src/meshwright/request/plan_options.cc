@@ -12,11 +12,12 @@
 #include "meshwright/inter/schedule/schedule.h"
 #include "meshwright/intra/cost_model_table.h"
 #include "meshwright/model/model.h"
+#include "meshwright/plan/make/plan_model.h"
 
 namespace meshwright {
 namespace {
 
-constexpr double kMostSequences = 1 << 30, kMostAlternatives = 1000, kLastPoint = 1e6;
+constexpr double kMostAlternatives = 1000, kLastPoint = 1e6;
 constexpr double kMostDollars = 1e15, kMostRunSteps = static_cast<double>(int64_t{1} << 40);
 
 template <typename Table, typename Text>
@@ -168,7 +169,7 @@ Options ModelRows(AskedOptions& a) {
       {"global-batch",
        &a.global_batch,
        "sequences of a step; models need it",
-       {.kinds = kAllButFasop, .least = 1, .most = kMostSequences}},
+       {.kinds = kAllButFasop, .least = 1, .most = static_cast<double>(kMaxGlobalBatch)}},
       {"seq",
        &a.sequence,
        "tokens per sequence; without it the model's longest, at most 4096",
@@ -265,7 +266,8 @@ Options ModelRows(AskedOptions& a) {
       {"sweep",
        &a.sweep,
        "gpus=64..4096: the best plan on 64, 128, ... GPUs in nodes like the cluster's, "
-       "also on more than it has; -o has the one on the most, and all in short",
+       "also on more than it has; batch=64..1024 likewise over sequences of a step, "
+       "seq=2048..16384 over tokens of a sequence; -o has the last, and all in short",
        {.kinds = kOneCluster, .takes = "RANGE"}},
       {"weak",
        &a.weak,
@@ -307,7 +309,7 @@ Options ModelRows(AskedOptions& a) {
       {"plot",
        &a.plot_path,
        "write a Vega-Lite chart here: of --pareto time and cost of all choices of nodes, "
-       "of --sweep tokens a second by GPUs",
+       "of --sweep tokens a second",
        {.kinds = kAllButFasop, .output = true}},
   };
 }

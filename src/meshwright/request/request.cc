@@ -150,6 +150,10 @@ absl::StatusOr<PlanningRequest> MakeRequest(const Subject& subject, const AskedO
   MW_ASSIGN_OR_RETURN(ModelRequest model, ToModelRequest(subject, asked));
   if (asked.sweep.empty()) return model;
   MW_ASSIGN_OR_RETURN(const SweepRange range, ParseSweep(asked.sweep));
+  if (asked.weak && range.axis != SweepAxis::kGpus)
+    return absl::InvalidArgumentError(
+        StrCat("--weak lets the batch grow with the GPUs of --sweep gpus=..., and not with ",
+               asked.sweep));
   return SweepRequest{std::move(model), range, asked.weak};
 }
 

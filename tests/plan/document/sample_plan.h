@@ -205,8 +205,8 @@ inline Plan SampleModelPlan() {
   other.mfu = 0.32;
   other.slower_by = {0.6, 0, 0, 0, 0, 0, 0, -0.1, 0};
   part.sensitivity = {{"nvlink4 bandwidth +10 %", -0.012}};
-  part.sweep = {{2, 8, part.configuration, 4, 8192, 0.5, 1, 6},
-                {4, 16, part.configuration, 2, 32768, 0.4, 0.95, int64_t{28} << 30}};
+  part.sweep = {{2, 8, 4096, part.configuration, 4, 8192, 0.5, 1, 6},
+                {4, 16, 4096, part.configuration, 2, 32768, 0.4, 0.95, int64_t{28} << 30}};
   return plan;
 }
 

@@ -113,9 +113,10 @@ struct PlanGoodput {
   friend bool operator==(const PlanGoodput&, const PlanGoodput&) = default;
 };
 
-// The best on another number of GPUs, and the plan's own among them.
+// The best on another number of GPUs, of another batch or of longer sequences, and the plan's own
+// among them.
 struct PlanSweepRow {
-  int64_t gpus = 0, global_batch = 0;
+  int64_t gpus = 0, global_batch = 0, sequence = 0;
   transformer::Configuration configuration;
   double step_seconds = 0, tokens_per_second = 0, mfu = 0;
   double efficiency = 0;  // tokens/s/GPU, relative to the first row's
@@ -125,6 +126,7 @@ struct PlanSweepRow {
   static void VisitMembers(Self& self, const Visitor& visit) {
     visit("gpus", self.gpus);
     visit("global_batch", self.global_batch);
+    visit("sequence", self.sequence);
     visit("configuration", self.configuration);
     visit("step_seconds", self.step_seconds);
     visit("tokens_per_second", self.tokens_per_second);
@@ -154,7 +156,7 @@ struct PlanTransformer {
   PlanSearchCounts search;
   std::vector<PlanAlternative> alternatives;
   std::vector<PlanSensitivity> sensitivity;
-  std::vector<PlanSweepRow> sweep;  // with --sweep: what fits, by rising number of GPUs
+  std::vector<PlanSweepRow> sweep;  // with --sweep: what fits, the smallest first
   std::optional<PlanGoodput> goodput;
 
   template <typename Self, typename Visitor>

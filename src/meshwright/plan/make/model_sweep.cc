@@ -6,7 +6,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 
@@ -34,6 +33,9 @@ double TokensPerSecond(const Plan& plan) {
          plan.step_seconds;
 }
 
+// By SweepAxis.
+constexpr int64_t kMostOf[] = {kMaxDevices, kMaxGlobalBatch, transformer::kMaxSequence};
+
 void FillRates(std::vector<SweepRow>& rows) {
   double first = 0;
   for (SweepRow& row : rows) {
@@ -48,20 +50,21 @@ void FillRates(std::vector<SweepRow>& rows) {
 }  // namespace
 
 absl::StatusOr<SweepRange> ParseSweep(std::string_view text) {
-  absl::string_view rest = ToAbsl(text);
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(ToAbsl(text), absl::MaxSplits('=', 1));
+  const std::optional<SweepAxis> axis = FromWord<SweepAxis>(FromAbsl(parts.first));
+  const std::vector<absl::string_view> ends = absl::StrSplit(parts.second, "..");
   SweepRange range;
-  if (absl::ConsumePrefix(&rest, "gpus=")) {
-    const std::vector<absl::string_view> ends = absl::StrSplit(rest, "..");
-    if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &range.first) &&
-        absl::SimpleAtoi(ends[1], &range.last) && range.first >= 1 && range.last >= range.first &&
-        range.last <= kMaxDevices) {
-      return range;
-    }
+  range.axis = axis.value_or(SweepAxis::kGpus);
+  if (axis.has_value() && ends.size() == 2 && absl::SimpleAtoi(ends[0], &range.first) &&
+      absl::SimpleAtoi(ends[1], &range.last) && range.first >= 1 && range.last >= range.first &&
+      range.last <= kMostOf[static_cast<size_t>(*axis)]) {
+    return range;
   }
-  return absl::InvalidArgumentError(StrCat("--sweep: found \"", text,
-                                           "\", expected gpus=FIRST..LAST, as gpus=64..4096, of at "
-                                           "most ",
-                                           kMaxDevices));
+  return absl::InvalidArgumentError(StrCat(
+      "--sweep: found \"", text, "\", expected ", WordList<SweepAxis>(),
+      " and a range, as gpus=64..4096 of at most ", kMaxDevices, " GPUs, batch=64..1024 of ",
+      kMaxGlobalBatch, " sequences, seq=2048..16384 of ", transformer::kMaxSequence, " tokens"));
 }
 
 absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
@@ -70,14 +73,19 @@ absl::StatusOr<std::vector<SweepRow>> SweepModel(const ModelRequest& request,
   std::vector<SweepRow> rows;
   absl::Status last_shortage = absl::OkStatus();
   bool any = false;
-  for (int64_t gpus = range.first; gpus <= range.last; gpus *= 2) {
+  for (int64_t value = range.first; value <= range.last; value *= 2) {
     ModelRequest one = request;
-    MW_ASSIGN_OR_RETURN(one.cluster, Resized(request.cluster, gpus));
-    if (weak) one.workload.global_batch *= gpus / range.first;
+    if (range.axis == SweepAxis::kBatch) one.workload.global_batch = value;
+    if (range.axis == SweepAxis::kSequence) one.workload.sequence = value;
+    if (range.axis == SweepAxis::kGpus) {
+      MW_ASSIGN_OR_RETURN(one.cluster, Resized(request.cluster, value));
+      if (weak) one.workload.global_batch *= value / range.first;
+    }
     absl::StatusOr<Plan> plan = planner(one);
     SweepRow& row = rows.emplace_back();
-    row.gpus = gpus;
+    row.gpus = one.cluster.devices();
     row.global_batch = one.workload.global_batch;
+    row.sequence = one.workload.sequence;
     if (plan.ok()) {
       row.plan = *std::move(plan);
       any = true;
@@ -98,9 +106,9 @@ Plan SweptPlan(const std::vector<SweepRow>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].plan.has_value()) continue;
     swept = *rows[i].plan;
-    sweep.push_back({rows[i].gpus, rows[i].global_batch, swept.model->configuration,
-                     swept.step_seconds, rows[i].tokens_per_second, swept.model->mfu,
-                     rows[i].efficiency, swept.peak_bytes});
+    sweep.push_back({rows[i].gpus, rows[i].global_batch, rows[i].sequence,
+                     swept.model->configuration, swept.step_seconds, rows[i].tokens_per_second,
+                     swept.model->mfu, rows[i].efficiency, swept.peak_bytes});
   }
   swept.model->sweep = std::move(sweep);
   return swept;

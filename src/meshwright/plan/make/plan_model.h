@@ -35,6 +35,9 @@ struct FailureRequest {
 // In place of targets' names: one at least of all that there are, or nothing.
 inline constexpr char kAnyTarget[] = "any", kNoTarget[] = "none";
 
+// The largest batch that is accepted, in sequences of a step.
+inline constexpr int64_t kMaxGlobalBatch = 1 << 30;
+
 struct ModelRequest {
   transformer::Model model;
   std::string description;  // text that the model was read from
