@@ -343,7 +343,7 @@ TEST_F(PlanCommand, BadPrograms) {
     return RunMeshwright({"plan", path, "--cluster", "8xh100-sxm"});
   };
   ExpectFailure(plan(folder_.Path("none.hlo")), 2, "none.hlo: No such file or directory");
-  ExpectFailure(plan(folder_.Path("")), 2, "Is a directory");
+  ExpectFailure(plan(folder_.Path("")), 2, "this is a folder");
   ExpectFailure(plan(folder_.Write("empty.hlo", "")), 2, "empty.hlo");
   ExpectFailure(plan(folder_.Write("noise.hlo", "\x01\x02noise")), 2, "noise.hlo");
   ExpectFailure(plan(folder_.Write("cut.hlo", std::string(kStep).substr(0, 200))), 2, "cut.hlo:");

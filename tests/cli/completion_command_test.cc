@@ -149,7 +149,13 @@ TEST(CommandLine, GuessesWhatWasMeant) {
   words.insert(words.end(), {"-o", plan});
   ASSERT_EQ(RunMeshwright(words).exit_code, 0);
   words[1] = plan;
-  says(words, plan + ": this is a plan, not what is planned");
+  says(words, plan + ": this is a plan, not a program or a model; `meshwright explain " + plan);
+  // Before any option is missed.
+  for (const char* const command : {"plan", "estimate", "blocks", "profile"})
+    says({command, plan}, plan + ": this is a plan, not a program");
+  std::ofstream(folder.Path("c.yaml")) << "device: h100-sxm\nnodes: 2\n";
+  for (const char* const command : {"plan", "export", "verify", "explain", "model"})
+    says({command, folder.Path("c.yaml")}, "this is the description of a cluster, not a");
   std::ofstream(folder.Path("a.hlo")) << "HloModule m\n";
   says({"explain", folder.Path("a.hlo")}, "this is a program, not a plan");
   std::ofstream(folder.Path("a.mlir"))

@@ -666,7 +666,7 @@ def test_the_worker(tmp_path):
                 importlib.util.find_spec("jax_plugins") is not None, reason="there may be GPUs"
             ),
         ),
-        (["PLAN", "--program", "PLAN"], "expected 'HloModule'"),
+        (["PLAN", "--program", "PLAN"], "this is a plan, not a program"),
         (["PLAN", "--program", "BOUNDED"], '"a" f32[<=8,4] has a size that is only bounded'),
         (["PLAN", "--program", "p", "--devices", "host:2"], "the plan is for 8 devices, JAX has 2"),
     ],

@@ -40,4 +40,10 @@ const CLI::Validator& IsOrdinal() {
   return *check;
 }
 
+CLI::Validator IsFileOf(WantedFile wanted) {
+  return CLI::Validator(
+      [wanted](std::string& path) { return std::string(CheckFileKindAt(path, wanted).message()); },
+      "");
+}
+
 }  // namespace meshwright

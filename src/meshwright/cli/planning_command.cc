@@ -14,6 +14,7 @@
 #include "meshwright/cli/interruption.h"
 #include "meshwright/cli/message.h"
 #include "meshwright/cli/next_steps.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
 #include "meshwright/cli/stage_folder.h"
@@ -62,10 +63,11 @@ absl::StatusOr<PlanAnswer> Ask(const PlanningCommand& command, PlanningRequest r
 }  // namespace
 
 std::shared_ptr<PlanningCommand> AddPlanning(CLI::App& app, const std::string& subject,
+                                             WantedFile wanted,
                                              Options (*rows)(AskedOptions& asked)) {
   auto command = std::make_shared<PlanningCommand>();
   command->rows = rows(command->asked);
-  app.add_option("PROGRAM", command->subject, subject)->required();
+  app.add_option("PROGRAM", command->subject, subject)->required()->check(IsFileOf(wanted));
   AddOptions(app, command->rows);
   CLI::Option* const progress = app.add_flag("--progress", command->progress,
                                              "show progress even if standard error is no terminal");

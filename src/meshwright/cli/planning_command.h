@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "meshwright/answer/ask_planner.h"
+#include "meshwright/hlo/program/file_kind.h"
 #include "meshwright/request/plan_options.h"
 
 namespace CLI {
@@ -23,9 +24,10 @@ struct PlanningCommand {
   bool progress = false, quiet = false;
 };
 
-// Registers the subject, described so, and `rows` of the command's options with `app`. The command
-// is filled when `app` parses.
+// Registers the subject, described so and of the kind that is `wanted`, and `rows` of the command's
+// options with `app`. The command is filled when `app` parses.
 std::shared_ptr<PlanningCommand> AddPlanning(CLI::App& app, const std::string& subject,
+                                             WantedFile wanted,
                                              Options (*rows)(AskedOptions& asked));
 
 // Plans and writes what is asked for: the plan file, the annotated program or the folder of a

@@ -6,6 +6,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/export/artefact_folder.h"
@@ -33,7 +34,8 @@ Action AddBlocksVerb(CLI::App& app) {
   const auto command = std::make_shared<BlocksCommand>();
   app.add_option("PROGRAM", command->program,
                  "HLO text, HloModuleProto or StableHLO, also gzipped; - for standard input")
-      ->required();
+      ->required()
+      ->check(IsFileOf(WantedFile::kProgram));
   AddOptions(app, BlocksOptionRows(command->asked));
   return [command] { return RunBlocks(*command); };
 }

@@ -15,7 +15,7 @@ Action AddEstimateVerb(CLI::App& app) {
   const std::shared_ptr<PlanningCommand> command = AddPlanning(
       app,
       "HLO text, HloModuleProto, StableHLO text or bytecode, gzipped or not; - for standard input",
-      &EstimateOptionRows);
+      WantedFile::kProgram, &EstimateOptionRows);
   return [command]() -> absl::Status {
     MW_ASSIGN_OR_RETURN(ProgramRequest request,
                         ToProgramRequest({.name = command->subject}, command->asked));

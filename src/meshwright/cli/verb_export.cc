@@ -7,6 +7,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/export/artefact_folder.h"
 #include "meshwright/hlo/program/program.h"
@@ -41,7 +42,9 @@ absl::Status RunExport(const std::string& path, const ExportAsked& asked) {
 Action AddExportVerb(CLI::App& app) {
   auto command = std::make_shared<ExportCommand>();
   command->rows = ExportOptionRows(command->asked);
-  app.add_option("PLAN", command->plan, "plan.json; - for standard input")->required();
+  app.add_option("PLAN", command->plan, "plan.json; - for standard input")
+      ->required()
+      ->check(IsFileOf(WantedFile::kPlan));
   AddOptions(app, command->rows);
   app.get_option("--nodes")->delimiter(',');
   return [command, &app] {

@@ -14,7 +14,7 @@ Action AddPlanVerb(CLI::App& app) {
       app,
       "HLO text, HloModuleProto, StableHLO text or bytecode, gzipped or not; - for standard input; "
       "or a transformer: config.json, YAML or a name of `meshwright model --list`",
-      &PlanOptionRows);
+      WantedFile::kProgramOrModel, &PlanOptionRows);
   return [command, &app]() -> absl::Status {
     command->asked.given = GivenOf(app, command->rows);
     MW_ASSIGN_OR_RETURN(PlanningRequest request,

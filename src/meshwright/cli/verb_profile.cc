@@ -18,6 +18,7 @@
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/interruption.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/staged_outputs.h"
 #include "meshwright/cli/verb.h"
@@ -109,7 +110,8 @@ Action AddProfileVerb(CLI::App& app) {
   const auto command = std::make_shared<ProfileCommand>();
   app.add_option("PROGRAM", command->asked.request.program,
                  "HLO text, HloModuleProto or StableHLO, also gzipped; - for standard input")
-      ->required();
+      ->required()
+      ->check(IsFileOf(WantedFile::kProgram));
   AddOptions(app, ProfileOptionRows(command->asked));
   app.add_flag("--json", command->json, "print JSON");
   return [command] { return RunProfile(*command); };

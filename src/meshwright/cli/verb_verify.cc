@@ -57,7 +57,9 @@ absl::Status RunVerify(const VerifyCommand& command) {
 Action AddVerifyVerb(CLI::App& app) {
   constexpr int kMaxRepeats = 1000;
   const auto command = std::make_shared<VerifyCommand>();
-  app.add_option("PLAN", command->plan, "plan.json, as plan and estimate write it")->required();
+  app.add_option("PLAN", command->plan, "plan.json, as plan and estimate write it")
+      ->required()
+      ->check(IsFileOf(WantedFile::kPlan));
   app.add_option("--program", command->program, "the program that was planned")->required();
   app.add_option("--stages", command->stages,
                  "of a plan with a pipeline: the folder that plan --emit wrote");

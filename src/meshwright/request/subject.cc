@@ -12,6 +12,7 @@
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/program/file_kind.h"
 #include "meshwright/hlo/program/program.h"
 #include "meshwright/model/builtin_models.h"
 #include "meshwright/model/model_reader.h"
@@ -32,20 +33,12 @@ bool IsYaml(const std::string& name) {
 
 constexpr size_t kBeginning = 4096;  // enough to find what a text begins with
 
-// Plans begin with these members (docs/plan-schema.md), and no configuration has both.
-absl::Status CheckIsNoPlan(std::string_view text, std::string_view name) {
-  if (text.find("\"schema\":") == std::string_view::npos ||
-      text.find("\"tool_version\":") == std::string_view::npos)
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat(
-      name, ": this is a plan, not what is planned; `meshwright explain` says what it does"));
-}
-
 }  // namespace
 
 absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
   const std::string& name = subject.name;
   if (subject.contents.has_value()) {
+    MW_RETURN_IF_ERROR(CheckFileKind(*subject.contents, name, WantedFile::kProgramOrModel));
     std::istringstream text(std::string(subject.contents->substr(0, kBeginning)));
     return IsYaml(name) || BeginsWithBrace(text);
   }
@@ -57,6 +50,7 @@ absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
     if (name.find('/') == std::string::npos) return transformer::LoadModel(name).status();
     return ReadFile(name).status();
   }
+  MW_RETURN_IF_ERROR(CheckFileKindAt(name, WantedFile::kProgramOrModel));
   if (fs::exists(name + "/config.json", error)) return true;
   // What is no file with something in it cannot be looked at: a pipe would lose what is read.
   if (!fs::is_regular_file(name, error) || fs::file_size(name, error) == 0) return asked;
@@ -64,7 +58,6 @@ absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
   std::string beginning(kBeginning, '\0');
   file.read(beginning.data(), static_cast<std::streamsize>(kBeginning));
   beginning.resize(static_cast<size_t>(file.gcount()));
-  MW_RETURN_IF_ERROR(CheckIsNoPlan(beginning, name));
   std::istringstream text(beginning);
   return IsYaml(name) || BeginsWithBrace(text);
 }
@@ -79,6 +72,7 @@ absl::StatusOr<transformer::Model> ReadModel(const Subject& subject, std::string
       MW_ASSIGN_OR_RETURN(description, ReadInput(name));
     }
     inputs.push_back({name, "model", Sha256Hex(description)});
+    MW_RETURN_IF_ERROR(CheckFileKind(description, name, WantedFile::kModel));
     return transformer::ParseModel(description, name == "-" ? "standard input" : name);
   }
   const transformer::BuiltinModel* const builtin = transformer::FindBuiltinModel(name);
@@ -88,6 +82,7 @@ absl::StatusOr<transformer::Model> ReadModel(const Subject& subject, std::string
     return transformer::LoadModel(name);
   }
   if (!fs::exists(name, error)) return transformer::LoadModel(name);  // says what is
+  MW_RETURN_IF_ERROR(CheckFileKindAt(name, WantedFile::kModel));
   const std::string path =
       fs::is_directory(name, error) ? absl::StrCat(name, "/config.json") : name;
   // Once: it may be a pipe.

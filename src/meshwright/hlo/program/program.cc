@@ -14,6 +14,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/hlo/known_branches.h"
 #include "meshwright/hlo/partitioned.h"
+#include "meshwright/hlo/program/file_kind.h"
 #include "meshwright/hlo/program/known_attributes.h"
 #include "meshwright/hlo/program/reader.h"
 #include "meshwright/hlo/proto/reader.h"
@@ -80,6 +81,7 @@ absl::StatusOr<Program> ParseProgram(std::string contents, const std::string& na
   std::string sha256 = Sha256Hex(contents);
   MW_ASSIGN_OR_RETURN(contents, MaybeGunzip(std::move(contents), name));
   MW_RETURN_IF_ERROR(DecodeProgram(contents, name));
+  MW_RETURN_IF_ERROR(CheckFileKind(contents, name, WantedFile::kProgram));
   const HloFormat format = DetectHloFormat(contents);
   const FormatRow& row = *std::find_if(std::begin(kProgramFormats), std::end(kProgramFormats),
                                        [&](const FormatRow& r) { return r.format == format; });

@@ -1,7 +1,6 @@
 #include "meshwright/plan/document/plan_json.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -12,6 +11,7 @@
 #include "meshwright/base/json_members.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/program/file_kind.h"
 #include "meshwright/plan/document/degrees_json.h"
 #include "meshwright/plan/document/document_checks.h"
 #include "meshwright/plan/document/json_forms.h"
@@ -146,20 +146,6 @@ absl::StatusOr<Plan> ReadDocument(const InputJson& document) {
   return plan;
 }
 
-// Whether what is to be a plan is a program, by its first bytes or by words of one in what is no
-// JSON object: MLIR may begin with locations, HLO with a comment.
-bool IsProgram(std::string_view text) {
-  constexpr std::string_view kFirstBytes[] = {"\x1f\x8b", "HloModule ", "module ", "ML\xefR"};
-  constexpr std::string_view kWords[] = {"func.func", "stablehlo.", "HloModule ", "ENTRY "};
-  const auto begins = [text](std::string_view bytes) { return text.starts_with(bytes); };
-  if (std::any_of(std::begin(kFirstBytes), std::end(kFirstBytes), begins)) return true;
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] == '{') return false;
-  return std::any_of(std::begin(kWords), std::end(kWords), [text](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
-  });
-}
-
 }  // namespace
 
 std::string PlanToJson(const Plan& plan) {
@@ -186,10 +172,7 @@ std::string PlanToJson(const Plan& plan) {
 }
 
 absl::StatusOr<Plan> ParsePlanJson(std::string_view text, std::string_view file) {
-  if (IsProgram(text)) {
-    return absl::InvalidArgumentError(
-        StrCat(file, ": this is a program, not a plan; `meshwright plan` makes plans of programs"));
-  }
+  MW_RETURN_IF_ERROR(CheckFileKind(text, file, WantedFile::kPlan));
   MW_ASSIGN_OR_RETURN(const InputJson json, ParseInputJson(text, file));
   absl::StatusOr<Plan> plan = ReadDocument(json);
   if (plan.ok()) return plan;
