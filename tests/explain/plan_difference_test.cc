@@ -72,6 +72,27 @@ TEST(DiffPlans, EveryFieldOfAPlanCounts) {
   EXPECT_THAT(text, HasSubstr("-50.00 %"));
 }
 
+// The same groups of devices by other axes: nothing changed, or only what did.
+TEST(DiffPlans, CollectivesOfOtherMeshesAreComparedByTheirGroups) {
+  Plan before = SamplePlan(), after = before;
+  before.mesh = {{"x", 2}, {"y", 4}};
+  before.program.collectives = {{"all-reduce", {"x", "y"}, 17, 64, 0.5, ""},
+                                {"all-reduce", {"y"}, 3, 8, 0.25, ""},
+                                {"all-gather", {"x"}, 1, 2, 0.125, ""}};
+  after.mesh = {{"x", 8}};
+  after.program.collectives = {{"all-reduce", {"x"}, 17, 64, 0.5, ""},
+                               {"all-gather", {"x"}, 1, 2, 0.125, ""}};
+  PlanDifference difference = DiffPlans(before, after);
+  ASSERT_EQ(difference.collectives.size(), 1u);
+  EXPECT_EQ(difference.collectives[0].before.axes, std::vector<std::string>{"y"});
+  EXPECT_EQ(difference.collectives[0].after.count, 0);
+  after.program.collectives[0].count = 18;
+  difference = DiffPlans(before, after);
+  ASSERT_EQ(difference.collectives.size(), 2u);
+  EXPECT_THAT(DiffText(before, after, difference),
+              HasSubstr("all-reduce over x,y -> x     17  ->  18"));
+}
+
 // A file that only moved is no other input.
 TEST(DiffPlans, OfWhatTheSearchWasConstrainedToOnlyWhatDiffersIsTold) {
   Plan before = SampleModelPlan(), after = before;

@@ -122,7 +122,9 @@ std::string CausesText(const Plan& before, const PlanDifference& difference) {
     rows = {{"collective", "times", "", "", "bytes", "time"}};
     for (size_t i = 0; i < std::min(difference.collectives.size(), kMostChangedCollectives); ++i) {
       const auto& [old, now] = difference.collectives[i];
-      rows.push_back({absl::StrCat(now.kind, " over ", absl::StrJoin(now.axes, ",")),
+      const std::string axes = absl::StrJoin(now.axes, ","), others = absl::StrJoin(old.axes, ",");
+      rows.push_back({absl::StrCat(now.kind, " over ", others,
+                                   axes == others ? "" : absl::StrCat(" -> ", axes)),
                       absl::StrCat(old.count), "->", absl::StrCat(now.count),
                       SignedBytes(old.bytes_per_device, now.bytes_per_device),
                       SignedCost(before, old.seconds, now.seconds)});
@@ -168,6 +170,7 @@ std::string DiffJson(const PlanDifference& difference) {
     memory.push_back({{"what", one.what}, {"before", one.before}, {"after", one.after}});
   for (const auto& [old, now] : difference.collectives) {
     collectives.push_back({{"kind", now.kind},
+                           {"axes_before", old.axes},
                            {"axes", now.axes},
                            {"count_before", old.count},
                            {"count_after", now.count},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -205,7 +206,9 @@ void CompareMemory(const Plan& a, const Plan& b, PlanDifference& difference) {
   }
 }
 
-using CollectiveSums = std::map<std::pair<std::string, std::vector<std::string>>, PlanCollective>;
+// The kind of a collective, and the axes that it is over with their sizes.
+using CollectiveKey = std::pair<std::string, std::vector<std::pair<std::string, int64_t>>>;
+using CollectiveSums = std::map<CollectiveKey, PlanCollective>;
 
 // Of all stages together, or of the plan without any.
 CollectiveSums SumCollectives(const Plan& plan) {
@@ -213,7 +216,13 @@ CollectiveSums SumCollectives(const Plan& plan) {
   for (const PlanPart& part : PartsOf(plan)) {
     const size_t times = std::max<size_t>(part.stages.size(), 1);
     for (const PlanCollective& one : part.collectives) {
-      PlanCollective& sum = sums[{one.kind, one.axes}];
+      CollectiveKey key = {one.kind, {}};
+      for (const std::string& axis : one.axes) {
+        const auto known = std::find_if(part.mesh.begin(), part.mesh.end(),
+                                        [&](const PlanAxis& of) { return of.name == axis; });
+        key.second.emplace_back(axis, known == part.mesh.end() ? 0 : known->size);
+      }
+      PlanCollective& sum = sums[key];
       sum.kind = one.kind;
       sum.axes = one.axes;
       for (size_t i = 0; i < times; ++i) {
@@ -226,28 +235,54 @@ CollectiveSums SumCollectives(const Plan& plan) {
   return sums;
 }
 
+bool SameSizes(const CollectiveKey& a, const CollectiveKey& b) {
+  const auto members = [](const CollectiveKey& key) {
+    int64_t product = 1;
+    for (const auto& [name, size] : key.second) product *= size;
+    return product;
+  };
+  return a.first == b.first && members(a) == members(b);
+}
+
+bool SameNames(const CollectiveKey& a, const CollectiveKey& b) {
+  return a.first == b.first &&
+         std::equal(a.second.begin(), a.second.end(), b.second.begin(), b.second.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first; });
+}
+
+// Those over the same axes are compared; of other meshes those of as many devices, whatever axes
+// these are; and what is left over axes of the same names.
 void CompareCollectives(const Plan& a, const Plan& b, PlanDifference& difference) {
-  CollectiveSums before = SumCollectives(a);
-  for (auto& [key, after] : SumCollectives(b)) {
-    const auto same = before.find(key);
-    PlanCollective old;
-    old.kind = after.kind;
-    old.axes = after.axes;
-    if (same != before.end()) {
-      old = same->second;
-      before.erase(same);
+  CollectiveSums before = SumCollectives(a), after = SumCollectives(b);
+  const auto match = [&](const auto& are_same) {
+    for (auto now = after.begin(); now != after.end();) {
+      const auto old = std::find_if(before.begin(), before.end(), [&](const auto& one) {
+        return are_same(one.first, now->first);
+      });
+      if (old == before.end()) {
+        ++now;
+        continue;
+      }
+      const PlanCollective &x = old->second, &y = now->second;
+      const bool same_but_for_rounding =
+          x.count == y.count && x.bytes_per_device == y.bytes_per_device &&
+          SameUpToRounding(x.seconds, y.seconds, std::max(x.seconds, y.seconds));
+      if (!same_but_for_rounding) difference.collectives.push_back({x, y});
+      before.erase(old);
+      now = after.erase(now);
     }
-    const bool same_but_for_rounding =
-        old.count == after.count && old.bytes_per_device == after.bytes_per_device &&
-        SameUpToRounding(old.seconds, after.seconds, std::max(old.seconds, after.seconds));
-    if (!same_but_for_rounding) difference.collectives.push_back({old, after});
-  }
-  for (const auto& [key, old] : before) {
+  };
+  match(std::equal_to<CollectiveKey>());
+  match(SameSizes);
+  match(SameNames);
+  const auto none = [](const PlanCollective& of) {
     PlanCollective none;
-    none.kind = old.kind;
-    none.axes = old.axes;
-    difference.collectives.push_back({old, none});
-  }
+    none.kind = of.kind;
+    none.axes = of.axes;
+    return none;
+  };
+  for (const auto& [key, now] : after) difference.collectives.push_back({none(now), now});
+  for (const auto& [key, old] : before) difference.collectives.push_back({old, none(old)});
   std::stable_sort(difference.collectives.begin(), difference.collectives.end(),
                    [](const ChangedCollective& x, const ChangedCollective& y) {
                      return std::abs(x.after.seconds - x.before.seconds) >

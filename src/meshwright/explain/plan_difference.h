@@ -26,7 +26,7 @@ struct ChangedBytes {
   int64_t before = 0, after = 0;
 };
 
-// Collectives of one kind over the same axes.
+// Collectives of one kind over the same axes, or of other meshes over as many devices.
 struct ChangedCollective {
   PlanCollective before, after;  // count 0: there are none
 };

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
@@ -131,9 +130,7 @@ std::string NearestAlike(const Plan& plan, const ModelLaunch& launch, const Expo
         asked.fixes.push_back(fix.text);
       }
       return StrCat("the nearest that it can is ", GroupsDegreesText(request, choice->plan), " on ",
-                    NodesText(request, choice->nodes),
-                    absl::StrFormat(", whose step takes %.3g times as long",
-                                    choice->seconds / plan.step_seconds),
+                    NodesText(request, choice->nodes), StepAgainst(plan, choice->seconds),
                     ", which is planned by", PlanAgainText(plan, target, asked),
                     "\n  (without --fix: the best that it can)");
     }

@@ -1,6 +1,7 @@
 #include "meshwright/export/refusal.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "meshwright/base/quantity_text.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cluster/cluster.h"
 #include "meshwright/degrees/fixes.h"
@@ -173,6 +175,12 @@ std::string SentencesText(const Findings& findings) {
   return absl::StrCat(absl::StrJoin(shown, "; "), more > 0 ? "; ..." : "");
 }
 
+std::string StepAgainst(const Plan& plan, double seconds) {
+  const double longer = seconds / plan.step_seconds - 1;
+  return absl::StrFormat(", whose step takes %s, %.2f %% %s", SecondsText(seconds),
+                         100 * std::abs(longer), longer < 0 ? "shorter" : "longer");
+}
+
 void CheckRunsAsItIs(const ModelLaunch& launch, const ExportTarget& target,
                      const ExportOptions& options, Findings& findings) {
   if (!LacksScript(launch, launch.configuration, target, !options.script.empty())) return;
@@ -191,10 +199,7 @@ absl::Status RefuseConfiguration(const Plan& plan, const ModelLaunch& launch,
   if (alternative > 0) {
     const double seconds = plan.model->alternatives[alternative - 1].step_seconds;
     absl::StrAppend(&text, "of this plan's alternatives the best that it can is number ",
-                    alternative,
-                    absl::StrFormat(", whose step takes %.3g times as long: --alternative ",
-                                    seconds / plan.step_seconds),
-                    alternative, "; ");
+                    alternative, StepAgainst(plan, seconds), ": --alternative ", alternative, "; ");
   }
   return absl::InvalidArgumentError(absl::StrCat(text, NearestText(plan, launch, target, options)));
 }

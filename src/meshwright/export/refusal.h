@@ -1,6 +1,8 @@
 #ifndef MESHWRIGHT_EXPORT_REFUSAL_H_
 #define MESHWRIGHT_EXPORT_REFUSAL_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "meshwright/export/export_options.h"
 #include "meshwright/export/target.h"
@@ -11,6 +13,9 @@ namespace meshwright {
 
 // The first few of what was found, each once.
 std::string SentencesText(const Findings& findings);
+
+// ", whose step takes 29.4 s, 0.43 % longer", of another plan than `plan`.
+std::string StepAgainst(const Plan& plan, double seconds);
 
 // Whether the target runs a launch, which breaks none of its rules, without a program of the user's
 // own, where it runs some plan so; without one nothing is found, and the target says what it needs.
