@@ -48,7 +48,7 @@ class Plan:
     """
 
     def __init__(self, document: str | bytes, program: Program | None = None) -> None:
-        """`document`: the JSON; `program`: what it plans, if that is at hand."""
+        """`document`: the JSON; `program`: what it plans, if that is available."""
         self._json = document.encode() if isinstance(document, str) else document
         self._table = _library.read_plan(self._json)
         self._data: Row = json.loads(self._json)
@@ -95,7 +95,7 @@ class Plan:
         Args:
           *why_not: as `plan`'s `fix`: shardings of a program, {"tok": P("x")} or "tok=[x,_]"; of a
             pipeline those of parameters; degrees of a model, {"tp": 4} or "tp=4,pp=2".
-          program: the path of the program, where it is neither at hand nor where the plan says.
+          program: the path of the program, where it is neither known nor where the plan says.
         """
         asked = [
             text for fix in why_not for text in specs.fix_texts(fix, degrees=not self.has_program)

@@ -191,7 +191,7 @@ class Sharded(_calls.Called):
         placed = self._placed(leaves)
         if any(
             isinstance(leaf, jax.core.Tracer) for leaf in placed
-        ):  # arrays at hand, inside of jit
+        ):  # concrete arrays, inside of jit
             return self._call_traced(leaves)
         with own_mesh(self.mesh):
             results = self._run(*placed)

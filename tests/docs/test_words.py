@@ -21,6 +21,11 @@ INSTEAD = {
     r"a second and GPU": "tokens/s/GPU",
     r"matrix products?": "matmul",
     r"comput\w+ (?:\w+ )?again": "recomputed",
+    r"(?:stays?|kept|keeps?|lies?) whole\b": "replicated",
+    r"prices? of (?:a |the )?rows?|\bregrets?\b": "Lagrange multiplier, reduced cost",
+    r"\bwaver(?:s|ed|ing)?\b": "perturb the multipliers",
+    r"\bat hand\b": "current, available",
+    r"\bdeals? out\b": "layer partition",
 }
 PATTERN = re.compile("|".join(f"({one})" for one in INSTEAD), re.IGNORECASE)
 LITERALS = re.compile(r'"((?:[^"\\\n]|\\.)*)"(?:\s*"((?:[^"\\\n]|\\.)*)")*')
@@ -53,6 +58,7 @@ def test_the_words_would_be_found():
         "communication 163 us side by side",
         "kept to: nothing",
         "The fullest GPU",
+        "k stays whole",
     ):
         assert PATTERN.search(" ".join(text.split())), text
     assert not PATTERN.search("several plans side by side")

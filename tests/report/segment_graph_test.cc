@@ -241,7 +241,9 @@ TEST(SegmentDot, HasNodesAndEdges) {
       {"all-gather", {"x"}, 1, 64, 0.5, "add.forward0"}};
   const std::string dot = SegmentDot(builder.plan());
   EXPECT_THAT(dot, HasSubstr(R"(digraph "a \"quoted\\ name\n.hlo" {)"));
-  EXPECT_THAT(dot, HasSubstr(R"(p0_0 [label="forward layer 0\n2 operators, 2.00 s"];)"));
+  EXPECT_THAT(
+      dot,
+      HasSubstr(R"(p0_0 [label="forward layer 0\n2 operators, 2.00 s", fillcolor="#d6e9fb"];)"));
   EXPECT_THAT(dot, HasSubstr(R"(p0_0 -> p0_1 [label="all-gather x, 64 B, 500 ms", color=red)"));
 }
 

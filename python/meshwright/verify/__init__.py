@@ -36,7 +36,7 @@ def verify(
 
     Args:
       program: what the plan is of (path, text, bytes, Lowered); default: what it was made from, if
-        that is at hand. Arrays among the arguments that `meshwright.plan` was given are the inputs,
+        that is available. Arrays among the arguments that `meshwright.plan` was given are the inputs,
         if they are still there: what was donated since is not, and of more than 64 MiB none is kept
         for this. Everything else is random, and so is an optimizer's state that is all zeros.
       stages: of a plan with a pipeline: the folder of its stages, as `plan --emit` writes it; default:

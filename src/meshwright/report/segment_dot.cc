@@ -13,6 +13,9 @@
 namespace meshwright {
 namespace {
 
+// By phase, none first: pale forms of the page's colours.
+constexpr const char* kFills[] = {"#ffffff", "#d6e9fb", "#f9e3c8", "#e2d9f3"};
+
 // A quoted string of the DOT language. Its escapes begin with a backslash, so text may have none.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
@@ -49,7 +52,8 @@ void AddProgram(const Plan& plan, const SegmentGraph& graph, const LayerLabels& 
     if (!segment.collectives.empty()) {
       absl::StrAppend(&label, "\n", CollectiveLines(plan, segment.collectives));
     }
-    absl::StrAppend(&dot, "    p", number, "_", n, " [label=", Quoted(label), "];\n");
+    absl::StrAppend(&dot, "    p", number, "_", n, " [label=", Quoted(label), ", fillcolor=\"",
+                    kFills[segment.phase], "\"];\n");
   }
   for (const SegmentEdge& edge : graph.edges) {
     const bool communicates = !edge.collectives.empty();
@@ -67,7 +71,7 @@ std::string SegmentDot(const Plan& plan) {
   const DevicePrograms programs = ProgramsOf(plan);
   const LayerLabels labels = LabelsOf(programs);
   std::string dot = absl::StrCat("digraph ", Quoted(ProgramName(plan)),
-                                 " {\n  node [shape=box, fontname=\"sans-serif\"];\n"
+                                 " {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n"
                                  "  edge [fontname=\"sans-serif\", fontsize=10];\n");
   for (size_t p = 0; p < programs.programs.size(); ++p) {
     std::vector<size_t> stages;

@@ -34,13 +34,15 @@ const std::vector<CallRow>& CallTable() {
        "([b, s, gr, d], [b, t, g, d], [b, t, g, e], [b, gr, s], [b, s, gr, e], [b, gr, s, t], "
        "[b, s, gr, e], [b], ...)->([b, gr, s, d], [b, g, t, d], [b, g, t, e], [b, gr, s, t], ...) "
        "reduction={r, s} need_replication={t, d, e} kernel=attention_backward",
-       "cuDNN; s stays whole where a mask counts positions; a bias, lengths of sequences and F8 "
+       "cuDNN; s stays replicated where a mask counts positions; a bias, lengths of sequences and "
+       "F8 "
        "scales where the call has them; the sum over what a bias is shared by is left to be added",
        rules::FusedAttentionBackward},
       {"__cudnn$fmha*",
        "([b, s, gr, d], [b, t, g, d], [b, t, g, e], [b, gr, s, t], [b], ...)->([b, gr, s, e], "
        "[b, gr, s], ...) need_replication={t, d, e} kernel=attention",
-       "cuDNN; s stays whole where a mask counts positions; a bias, lengths of sequences, pages "
+       "cuDNN; s stays replicated where a mask counts positions; a bias, lengths of sequences, "
+       "pages "
        "and "
        "F8 scales where the call has them; dropout draws by the position in a shard",
        rules::FusedAttention},
@@ -70,7 +72,8 @@ const std::vector<CallRow>& CallTable() {
 
       // Products and convolutions.
       {"__cublas$*", "([b, m, k], [b, k, n], ...)->([b, m, n], ...) reduction={k} kernel=matmul",
-       "cuBLAS and cuBLASLt, by their dimension numbers; k stays whole where something is added to "
+       "cuBLAS and cuBLASLt, by their dimension numbers; k stays replicated where something is "
+       "added to "
        "the product or done with it",
        rules::LibraryGemm},
       {"__cudnn$conv*", "([b, i, H], [i, o, K], ...)->([b, o, H], ...) reduction={i} kernel=matmul",

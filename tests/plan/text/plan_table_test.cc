@@ -104,6 +104,8 @@ TEST(PlanTable, PlansOfModels) {
           "  compute                      1.50 s  75.0 %\n    model flops at peak rate   800 ms"));
   EXPECT_THAT(text, HasSubstr("memory    28.0 GiB of 80.0 GiB a GPU at peak, 52.0 GiB free\n"));
   EXPECT_THAT(text, HasSubstr("  optimizer  activ.  logits  comm.  framew.\n"));
+  EXPECT_THAT(
+      text, HasSubstr("  activ.: activations; comm.: communication buffers; framew.: framework\n"));
   EXPECT_THAT(text, HasSubstr("  in the host's memory: group 0 9 B, group 1 8 B\n"));
   EXPECT_THAT(text,
               HasSubstr("state     master weights f32, moments bf16, gradients f32, loss f32\n"));

@@ -76,7 +76,7 @@ TEST(PredictRuns, RefusesWhatCannotBe) {
   EXPECT_EQ(skipped("recompute", "maybe"),
             "recompute \"maybe\"; valid: none, selective, modules, full");
   EXPECT_EQ(skipped("vpp", "7"),
-            "vpp 7 does not deal out 60 layers evenly over pp 4; valid: 1, 3, 5, 15");
+            "vpp 7 does not split 60 layers evenly over pp 4; valid: 1, 3, 5, 15");
   EXPECT_EQ(PredictChanged({{"pp", "1"}, {"dp", "128"}}).skipped,
             "vpp 3 without a pipeline (pp 1); valid: 1");
   EXPECT_EQ(skipped("tp", "3"), "tp 3, cp 1 and pp 4 do not divide the 1024 GPUs");

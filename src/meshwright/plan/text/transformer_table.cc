@@ -65,6 +65,7 @@ std::string GroupMemorySection(const Plan& plan) {
   right[0] = false;
   return absl::StrCat(
       "memory    ", HeadroomText(plan, "a GPU at peak"), "\n", Columns(std::move(rows), right),
+      "  activ.: activations; comm.: communication buffers; framew.: framework\n",
       in_host.empty()
           ? ""
           : WrapWords(absl::StrCat("  in the host's memory: ", absl::StrJoin(in_host, ", ")), 4));

@@ -89,7 +89,7 @@ absl::Status CheckGivenDegrees(RowReader& row, const Model& model, const Configu
     const int64_t all = vpp * c.pp;
     if ((layers + kMostBesideLayers) / all * all >= layers) StrAppend(&valid, ", ", vpp);
   }
-  return absl::InvalidArgumentError(StrCat("vpp ", c.virtual_stages, " does not deal out ", layers,
+  return absl::InvalidArgumentError(StrCat("vpp ", c.virtual_stages, " does not split ", layers,
                                            " layers evenly over pp ", c.pp, "; valid: ", valid));
 }
 
