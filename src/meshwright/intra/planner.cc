@@ -30,6 +30,8 @@ constexpr double kFirstSolveShare = 0.7;
 constexpr int64_t kHintedShare = 10;
 // Elementary steps of simulations that the search for the shortest step may take.
 constexpr int64_t kMostStepWork = 15'000'000;
+// What part of its work a first look takes.
+constexpr int64_t kFirstLookShare = 20;
 // Shares of the deadline after which what is written by hand is looked at behind the first solve
 // instead of before it, and after which no more of it is.
 constexpr double kUniformFirstShare = 0.1, kUniformShare = 0.3;
@@ -41,7 +43,7 @@ constexpr double kLimitSlacks[] = {1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
 class Planner {
  public:
   Planner(const Graph& graph, const CostModel& cost_model, const PlannerOptions& options)
-      : graph_(graph), cost_model_(cost_model), options_(options), start_(Clock::now()) {}
+      : graph_(graph), cost_model_(cost_model), options_(WithWork(options)), start_(Clock::now()) {}
 
   absl::StatusOr<IntraPlan> Plan() {
     MW_ASSIGN_OR_RETURN(prepared_, PreparedProblem::Make(graph_, cost_model_, options_));
@@ -75,12 +77,19 @@ class Planner {
     plan.step_gap =
         plan.step_seconds > 0 ? (plan.step_seconds - plan.step_bound) / plan.step_seconds : 0;
     plan.warnings = prepared_->WarningsOf(plan);
+    plan.limited =
+        search && (plan.gap > options_.solver.target_gap || (steps != nullptr && steps->limited()));
     plan.cut = cut_ || (steps != nullptr && steps->cut());
     if (plan.cut) plan.warnings.push_back(CutText(plan));
     return plan;
   }
 
  private:
+  static PlannerOptions WithWork(PlannerOptions options) {
+    if (options.first_look) options.solver.max_search_steps /= kFirstLookShare;
+    return options;
+  }
+
   double Left() const {
     const double used = std::chrono::duration<double>(Clock::now() - start_).count();
     return options_.solver.deadline_seconds - used;
@@ -111,10 +120,11 @@ class Planner {
   }
 
   std::unique_ptr<StepSearch> MakeStepSearch() {
-    StepSearch::Options search{.budget_bytes = options_.budget_bytes,
-                               .solver = options_.solver,
-                               .seconds_left = [this] { return Left(); },
-                               .max_work = kMostStepWork};
+    StepSearch::Options search{
+        .budget_bytes = options_.budget_bytes,
+        .solver = options_.solver,
+        .seconds_left = [this] { return Left(); },
+        .max_work = kMostStepWork / (options_.first_look ? kFirstLookShare : 1)};
     search.solver.max_search_steps /= kHintedShare;
     return std::make_unique<StepSearch>(*prepared_, *cost_model_.overlap(), search);
   }
@@ -212,7 +222,7 @@ class Planner {
     const auto least = static_cast<double>(smallest.peak);
     for (double slack : kLimitSlacks) {
       const double limit = least * slack;
-      if (limit > static_cast<double>(plan.peak.bytes)) break;
+      if (options_.first_look || limit > static_cast<double>(plan.peak.bytes)) break;
       MW_ASSIGN_OR_RETURN(const solve::Solution next,
                           SolveAt(static_cast<int64_t>(limit), 0.3, smallest.choice));
       if (!HasAnswer(next)) continue;
@@ -231,7 +241,7 @@ class Planner {
 
   const Graph& graph_;
   const CostModel& cost_model_;
-  const PlannerOptions& options_;
+  const PlannerOptions options_;
   const Clock::time_point start_;
   std::unique_ptr<PreparedProblem> prepared_;
   std::vector<std::vector<int32_t>> hints_;  // to start the search from

@@ -59,6 +59,8 @@ struct PlannerOptions {
   std::vector<std::pair<ValueId, Sharding>> given_values;
   // Further ties: (output, parameter), by position in Graph::outputs and Graph::parameters.
   std::vector<std::pair<int32_t, int32_t>> ties;
+  // A search with little of the counted work, which tells meshes apart.
+  bool first_look = false;
   // A plan within a thousandth of the optimum is as good as the prices it is made from; the search
   // for more ends after some seconds of work, the same work on every machine.
   solve::SolverOptions solver = [] {
@@ -127,6 +129,7 @@ struct IntraPlan {
   std::vector<std::pair<Interval, int64_t>> buffers;  // of reshardings: when, and bytes
   PeakMemory peak;
   int64_t smallest_budget = 0;  // if !fits: the smallest budget a plan was found for (= peak.bytes)
+  bool limited = false;         // more counted work might find a better one
   bool cut = false;             // by the deadline or an interrupt, as one of the warnings says
   std::vector<std::string> warnings;
   // The assignment problem and its solution, for statistics.

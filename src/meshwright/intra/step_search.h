@@ -39,6 +39,8 @@ class StepSearch {
   double best_seconds() const { return best_seconds_; }
   // No plan that fits takes less.
   double bound_seconds() const { return bound_seconds_; }
+  // Whether its counted work ended it.
+  bool limited() const { return work_ >= options_.max_work; }
   // Whether the deadline cut the search off.
   bool cut() const { return cut_; }
 

@@ -1,6 +1,7 @@
 #include "meshwright/request/groups_request.h"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -90,10 +91,8 @@ absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedO
   MW_ASSIGN_OR_RETURN(problem.model, ReadModel(model, request.description, request.inputs));
   MW_ASSIGN_OR_RETURN(problem.framework, AskedFramework(options, problem.model));
   if (options.mtp >= 0) request.mtp = options.mtp;
-  // Its effort ends the search; a deadline only where somebody asks for one.
-  if (options.given.contains("deadline")) {
-    MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline));
-  }
+  MW_ASSIGN_OR_RETURN(request.deadline_seconds,
+                      ParseDeadline(options.deadline, std::numeric_limits<double>::infinity()));
   problem.workload.sequence = SequenceOf(problem.model, options.sequence);
   MW_ASSIGN_OR_RETURN(problem.fixes, transformer::ParseFixes(options.fixes));
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(options.cluster));

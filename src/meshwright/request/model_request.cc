@@ -122,7 +122,7 @@ absl::StatusOr<ModelRequest> ToModelRequest(const Subject& model, const AskedOpt
   MW_ASSIGN_OR_RETURN(request.cost, ParseModelCost(options.cost_model));
   MW_ASSIGN_OR_RETURN(request.failures, ParseFailures(options));
   if (request.cost == ModelCost::kCalibrated) {
-    MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline));
+    MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline, kUsualDeadline));
   }
   request.top = options.top;
   request.threads = static_cast<int>(options.threads);

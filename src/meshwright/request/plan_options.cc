@@ -56,7 +56,9 @@ Options CommonRows(AskedOptions& a) {
        {.kinds = kPrograms | kModel | kNersc | kFasop, .takes = "NAME"}},
       {"deadline",
        &a.deadline,
-       "time for the search, like 30s or 5min",
+       "time for the search, like 30s or 5min; auto: programs without a pipeline and groups of "
+       "nodes "
+       "are searched with as much work on every machine, however busy, all else has 30s",
        {.kinds = kPrograms | kModel | kGroups, .unit = "seconds"}},
       {"fix",
        &a.fixes,
@@ -324,10 +326,13 @@ void Append(Options& all, Options more, const char* group) {
 // What rows of both commands say about `plan`, which takes models too.
 constexpr std::pair<const char*, const char*> kHelpOfPlan[] = {
     {"deadline",
-     "time for the search, like 30s or 5min. Models: at its end, and after an interrupt (Ctrl-C, "
-     "SIGTERM), the best plan so far is given, and by how much others may be better; exit code 3 "
-     "if none was found. A second interrupt ends the program at once. Over groups of nodes there "
-     "is none unless it is given"},
+     "time for the search, like 30s or 5min; auto: programs without a pipeline and groups of nodes "
+     "are searched with as much work on every machine, however busy, all else has 30s. Models: at "
+     "its "
+     "end, and after an interrupt (Ctrl-C, SIGTERM), the best plan so far is given, and by how "
+     "much "
+     "others may be better; exit code 3 if none was found. A second interrupt ends the program at "
+     "once"},
     {"fix",
      "programs: NAME=SPEC shards the parameter, output or instruction NAME (* and ? match any "
      "characters) like SPEC, say [x,_]; models: degrees like tp=8,pp=4"},

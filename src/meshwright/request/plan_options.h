@@ -20,7 +20,7 @@ inline constexpr int64_t kMaxThreads = 1024;
 // What can be asked of planners, as users write it; the rows below say what each means.
 struct AskedOptions {
   std::string cluster;  // see ParseCluster
-  std::string mesh = "auto", memory = "device", cost_model = "auto", deadline = "30s";
+  std::string mesh = "auto", memory = "device", cost_model = "auto", deadline = "auto";
   int64_t threads = 2;
   // Programs.
   std::string completion = "least-cost";  // of estimates: see Completion

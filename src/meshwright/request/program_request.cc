@@ -1,6 +1,7 @@
 #include "meshwright/request/program_request.h"
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -106,7 +107,8 @@ absl::StatusOr<MemoryBudget> ParseMemory(const std::string& text) {
   return MemoryBudget{MemoryBudget::Kind::kBytes, *bytes};
 }
 
-absl::StatusOr<double> ParseDeadline(const std::string& text) {
+absl::StatusOr<double> ParseDeadline(const std::string& text, double usual) {
+  if (text == "auto") return usual;
   const absl::StatusOr<double> seconds = ParseDuration(text);
   if (!seconds.ok()) return AtOption("--deadline", seconds.status());
   if (*seconds <= 0) {
@@ -129,8 +131,12 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const Subject& program,
   request.database = options.db;
   request.database_environment = options.db_environment;
   MW_ASSIGN_OR_RETURN(request.memory, ParseMemory(options.memory));
-  MW_ASSIGN_OR_RETURN(request.deadline_seconds, ParseDeadline(options.deadline));
   MW_ASSIGN_OR_RETURN(request.pipeline, ParsePipeline(options));
+  const bool counted = !request.pipeline.wanted && request.database.empty();
+  MW_ASSIGN_OR_RETURN(
+      request.deadline_seconds,
+      ParseDeadline(options.deadline,
+                    counted ? std::numeric_limits<double>::infinity() : kUsualDeadline));
   MW_RETURN_IF_ERROR(AddFixes(options, request));
   MW_RETURN_IF_ERROR(AddCallRules(options, request));
   return request;

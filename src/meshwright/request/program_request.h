@@ -20,8 +20,10 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const Subject& program, const As
 // --memory: "device", "unlimited" or bytes.
 absl::StatusOr<MemoryBudget> ParseMemory(const std::string& text);
 
-// Seconds of --deadline.
-absl::StatusOr<double> ParseDeadline(const std::string& text);
+// Seconds that a search has which no counted work ends.
+inline constexpr double kUsualDeadline = 30;
+// Seconds of --deadline; `usual` of "auto".
+absl::StatusOr<double> ParseDeadline(const std::string& text, double usual);
 
 }  // namespace meshwright
 

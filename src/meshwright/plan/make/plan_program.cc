@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -67,6 +68,12 @@ constexpr double kOvertime = 1.1;
 // Of the time of several meshes, what is for looking at all of them; then of what is left, what is
 // for the best of those that are not finished.
 constexpr double kFirstPart = 0.5;
+// How many of the best meshes are searched after a first look at all of them, which tells them
+// apart: steps of GPT-3 on 1,024 devices are 1.17 s by it and 1.16 s after the search on the best
+// mesh, 6.9 and 6.4 s on the worst.
+constexpr int kMostAgain = 3;
+// A search without a deadline.
+constexpr double kLongest = 1e7;
 
 // Plans one program on one mesh after another and keeps the best.
 class MeshSearch {
@@ -79,9 +86,9 @@ class MeshSearch {
         budget_bytes_(budget_bytes),
         start_(Clock::now()) {}
 
-  // Every mesh gets an equal share of half of the time that is left, so that what one saves goes to
-  // the others; then those whose search that cut off get the rest, the best first. None is begun
-  // that cannot be expected to have a plan in time, if there is one already.
+  // Every mesh gets a first look and for it an equal share of half of the time that is left, so
+  // that what one saves goes to the others; then the best get a search and the rest of the time.
+  // None is begun that cannot be expected to have a plan in time, if there is one already.
   absl::Status Run(const std::vector<Mesh>& meshes) {
     absl::Status last_error;
     const double part = meshes.size() > 1 ? kFirstPart : 1;
@@ -93,17 +100,19 @@ class MeshSearch {
       number_ = i + 1;
       count_ = meshes.size();
       absl::StatusOr<IntraPlan> plan =
-          TimedPlanOn(meshes[i], part * Left() / static_cast<double>(meshes.size() - i));
+          TimedPlanOn(meshes[i], part * Left() / static_cast<double>(meshes.size() - i),
+                      /*first_look=*/part < 1);
       if (!plan.ok()) {
         // Fixes may name axes that only some meshes have, or not divide on others.
         last_error = plan.status();
         if (meshes.size() > 1) skipped_.emplace_back(MeshText(meshes[i]), last_error);
         continue;
       }
-      if (plan->cut) cut_.push_back({i, plan->fits, Rank(*plan), plan->step_bound});
+      if (plan->cut || plan->limited)
+        unfinished_.push_back({i, plan->fits, Rank(*plan), plan->step_bound});
       Consider(meshes[i], *std::move(plan));
     }
-    if (part < 1) PlanCutAgain(meshes);
+    if (part < 1) PlanBestAgain(meshes);
     return best_ == nullptr ? last_error : absl::OkStatus();
   }
 
@@ -187,8 +196,8 @@ class MeshSearch {
   }
 
  private:
-  // A mesh whose search was cut off.
-  struct CutMesh {
+  // A mesh whose search was ended.
+  struct UnfinishedMesh {
     size_t index;
     bool fits;
     double rank, bound;
@@ -196,24 +205,27 @@ class MeshSearch {
 
   bool MayBegin() const { return Left() > needed_ && !Interrupted(); }
 
-  absl::StatusOr<IntraPlan> TimedPlanOn(const Mesh& mesh, double share) {
+  absl::StatusOr<IntraPlan> TimedPlanOn(const Mesh& mesh, double share, bool first_look) {
     const Clock::time_point begin = Clock::now();
-    absl::StatusOr<IntraPlan> plan = PlanOn(mesh, share);
+    absl::StatusOr<IntraPlan> plan = PlanOn(mesh, share, first_look);
     if (const double taken = SecondsSince(begin); taken > kOvertime * share)
       needed_ = needed_ > 0 ? std::min(needed_, taken) : taken;
     return plan;
   }
 
-  void PlanCutAgain(const std::vector<Mesh>& meshes) {
-    std::stable_sort(cut_.begin(), cut_.end(), [](const CutMesh& a, const CutMesh& b) {
-      return std::pair(!a.fits, a.rank) < std::pair(!b.fits, b.rank);
-    });
-    for (const CutMesh& one : cut_) {
+  void PlanBestAgain(const std::vector<Mesh>& meshes) {
+    std::stable_sort(unfinished_.begin(), unfinished_.end(),
+                     [](const UnfinishedMesh& a, const UnfinishedMesh& b) {
+                       return std::pair(!a.fits, a.rank) < std::pair(!b.fits, b.rank);
+                     });
+    if (unfinished_.size() > kMostAgain) unfinished_.resize(kMostAgain);
+    for (const UnfinishedMesh& one : unfinished_) {
       if (!MayBegin()) return;
       if (best_->fits && one.bound >= best_->step_seconds) continue;
       number_ = one.index + 1;
       absl::StatusOr<IntraPlan> plan =
-          TimedPlanOn(meshes[one.index], (&one == &cut_.back() ? 1 : kFirstPart) * Left());
+          TimedPlanOn(meshes[one.index], (&one == &unfinished_.back() ? 1 : kFirstPart) * Left(),
+                      /*first_look=*/false);
       if (plan.ok()) Consider(meshes[one.index], *std::move(plan));
     }
   }
@@ -224,15 +236,19 @@ class MeshSearch {
     mesh_ = mesh;
   }
 
-  double Left() const { return std::max(0.0, request_.deadline_seconds - SecondsSince(start_)); }
+  double Left() const {
+    return std::clamp(request_.deadline_seconds - SecondsSince(start_), 0.0, kLongest);
+  }
   bool Interrupted() const { return request_.stop && request_.stop(); }
 
-  absl::StatusOr<IntraPlan> PlanOn(const Mesh& mesh, double seconds) const {
+  absl::StatusOr<IntraPlan> PlanOn(const Mesh& mesh, double seconds,
+                                   bool first_look = false) const {
     PlannerOptions options;
     options.budget_bytes = budget_bytes_;
     options.space = cost_model_.space;
     options.fixes = request_.fixes;
     options.completion = request_.completion;
+    options.first_look = first_look;
     options.solver.deadline_seconds = seconds;
     options.solver.threads = request_.threads;
     options.solver.seed = request_.seed;
@@ -251,8 +267,8 @@ class MeshSearch {
                            .mesh = mesh,
                            .phase = progress.phase,
                            .number = number_,
-                           .count = count_,
-                           .left_seconds = Left()};
+                           .count = count_};
+    if (std::isfinite(request_.deadline_seconds)) report.left_seconds = Left();
     if (best_ != nullptr) report.best_seconds = best_->step_seconds;
     if (progress.has_incumbent) {
       const double cost = static_cast<double>(progress.cost);
@@ -280,7 +296,7 @@ class MeshSearch {
   std::unique_ptr<IntraPlan> best_;
   Mesh mesh_;
   std::vector<std::pair<std::string, absl::Status>> skipped_;
-  std::vector<CutMesh> cut_;
+  std::vector<UnfinishedMesh> unfinished_;
   double needed_ = 0;  // seconds that no deadline keeps a mesh from taking, as far as is known
   size_t number_ = 0, count_ = 0;  // the mesh that is being planned is so many-th of so many
   std::vector<Mesh> not_begun_;
@@ -345,7 +361,7 @@ PlanOptions ToPlanOptions(const ProgramRequest& request, const CostModelRow& cos
   options.recompute = pipeline.recompute;
   options.cost_model = std::string(cost_model.name);
   options.rest = request.completion;
-  options.deadline_seconds = request.deadline_seconds;
+  if (std::isfinite(request.deadline_seconds)) options.deadline_seconds = request.deadline_seconds;
   options.threads = request.threads;
   options.seed = request.seed;
   for (const Fix& fix : request.fixes) {

@@ -54,7 +54,7 @@ struct ProgramProgress {
   std::optional<double> gap;           // of the best assignment so far; none yet: nullopt
   size_t number = 0, count = 0;        // it is the number-th of so many meshes; 0: not known
   std::optional<double> best_seconds;  // step of the best plan so far; none yet: nullopt
-  double left_seconds = 0;             // until the deadline
+  double left_seconds = 0;             // until the deadline; 0: there is none
 };
 
 struct ProgramRequest {
