@@ -295,7 +295,7 @@ test("one step is drawn in lanes, and an operator leads to what it is and where 
   await opened.go("Timeline");
   const main = opened.page.locator("main");
   await main.locator("h2", { hasText: `What the step consists of: ${shown} ms` }).waitFor();
-  assert.match(await main.locator("[aria-label^='Parts of the step']").getAttribute("aria-label") ?? "", /computation .*exposed communication .*launch overhead/);
+  assert.match(await main.locator("[aria-label^='Parts of the step']").getAttribute("aria-label") ?? "", /computation .*exposed communication, .*launch overhead/);
   await opened.page.locator("canvas").focus();
   await opened.page.keyboard.press("n");
   const details = opened.page.locator("#details");
