@@ -156,7 +156,7 @@ def test_unused_arguments_are_there():
     ("program", "options", "error", "message"),
     [
         ("/no/such/file", {}, mw.NotFoundError, "cannot open /no/such/file"),
-        ("/", {}, mw.InvalidArgumentError, "cannot read /"),
+        ("/", {}, mw.InvalidArgumentError, "/: this is a folder"),
         ("HloModule m\n\nnonsense", {}, mw.InvalidArgumentError, "program:3:9"),
         (7, {}, mw.InvalidArgumentError, "found int, expected a program"),
         (None, {"cluster": "8xh101"}, mw.NotFoundError, "did you mean"),
