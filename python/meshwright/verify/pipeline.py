@@ -39,7 +39,7 @@ def check_alone() -> None:
     if jax.process_count() > 1:
         raise errors.InvalidArgumentError(
             f"a pipeline is verified in one process, found {jax.process_count()}: with the program "
-            "and its stages at hand, `meshwright verify` does it on any machine"
+            "and its stages available, `meshwright verify` does it on any machine"
         )
 
 
