@@ -73,7 +73,7 @@ std::optional<double> ShortestStep(const Graph& graph, const CostModel& cost_mod
 // Every sharding of every parameter of small random programs: the forced plan's step is as short as
 // any that stores the parameter like that, and the verdict is that of trying everything.
 TEST(WhyNot, EqualsBruteForceOnRandomPrograms) {
-  constexpr int kPrograms = RandomCases(60);
+  constexpr int kPrograms = RandomCases(80);
   const RooflineCostModel cost_model(TestMesh("2", "2xv100"));
   std::map<WhyNot::Verdict, int> verdicts;
   int asked = 0;
