@@ -10,6 +10,7 @@
 
 #include "meshwright/hetero/search.h"
 #include "tests/hetero/samples.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright::transformer::hetero {
 namespace {
@@ -34,7 +35,7 @@ void ForEachPlanOfAll(const Problem& problem, const Visit& visit) {
 // The layers and the groups of any plan, fixed: the search finds the best of all that have them.
 TEST(HeteroFixedStages, SameAsExhaustiveSearch) {
   int compared = 0;
-  for (uint64_t seed = 0; compared < 30; ++seed) {
+  for (uint64_t seed = 0; compared < RandomCases(30); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
     Problem problem = RandomProblem(random, 3, 4);

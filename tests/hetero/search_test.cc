@@ -341,6 +341,7 @@ Problem DocumentedSizeProblem(std::mt19937_64& random) {
 
 // A search that is ended at any time has a bound that holds, and looks at nothing more.
 TEST(HeteroDeadline, BoundsHoldWheneverASearchEnds) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
   std::mt19937_64 random(7);
   const Problem problem = DocumentedSizeProblem(random);
   const Result whole = *SearchPlans(problem, {});
