@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,6 +27,9 @@ class PipelineCommand : public testing::Test {
   RunResult Plan(std::vector<std::string> more) const {
     std::vector<std::string> arguments = {"plan", HloData("pipeline/tied_clip.train.hlo.txt.gz"),
                                           "--cluster", "2xh100-sxm"};
+    const bool cut = std::find(more.begin(), more.end(), "--pipeline") != more.end();
+    if (cut && std::find(more.begin(), more.end(), "--schedule") == more.end())
+      arguments.insert(arguments.end(), {"--schedule", "1f1b"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunMeshwright(arguments);
   }

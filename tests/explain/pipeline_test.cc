@@ -141,8 +141,11 @@ TEST(ExplainPipelines, StagesThatAreAlikeHaveTheirOwnNames) {
         if (listed.program.parameters[p].category != MemoryCategory::kParameters) continue;
         const std::string& name = stage.parameter_names[p];
         SCOPED_TRACE(name);
+        if (name == listed.program.parameters[p].name) {  // both read it
+          EXPECT_THAT(stages_of[name], ::testing::Contains(static_cast<int>(i)));
+          continue;
+        }
         ++alike;
-        EXPECT_NE(name, listed.program.parameters[p].name);
         EXPECT_THAT(parameters, HasSubstr(name));
         EXPECT_THAT(stages_of[name], ::testing::ElementsAre(static_cast<int>(i)));
         const nlohmann::json found = nlohmann::json::parse(*ExplainTensorsJson(plan, name));

@@ -70,6 +70,7 @@ absl::StatusOr<PipelinedProgram> PlanTwoStages(const std::string& path, int laye
   request.pipeline.wanted = true;
   request.pipeline.stages = 2;
   request.pipeline.micro_batches = kParts;
+  request.pipeline.schedule = "1f1b";
   request.pipeline.data = {"data"};
   request.pipeline.layers = layers;
   return PlanPipelinedProgram(request);

@@ -133,10 +133,10 @@ KINDS = {
     "zb-h1": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "zb-h1"}),
     "interleaved": Kind({"cluster": "2xh100-sxm", "pipeline": 2, "schedule": "interleaved"}),
     # As many layers, with embedding and head, as two stages do not divide.
-    "uneven": Kind({"cluster": "2xh100-sxm", "pipeline": 2}, {"layers": 3}),
+    "uneven": Kind({"cluster": "2xh100-sxm", "pipeline": 2, "schedule": "1f1b"}, {"layers": 3}),
     # Nodes of two devices and of one: stages have a mesh each.
-    "meshes": Kind({"cluster": "2xh100-sxm+1xa100-40g", "pipeline": 2}),
-    "4 stages": Kind({"cluster": "4xh100-sxm", "pipeline": 4}, {"layers": 4}),
+    "meshes": Kind({"cluster": "2xh100-sxm+1xa100-40g", "pipeline": 2, "schedule": "1f1b"}),
+    "4 stages": Kind({"cluster": "4xh100-sxm", "pipeline": 4, "schedule": "1f1b"}, {"layers": 4}),
 }
 
 

@@ -130,7 +130,7 @@ def test_what_each_layer_of_a_loop_gives(tmp_path):
     }
     arguments = (weights, generator.standard_normal((8, 16), np.float32))
     step = jax.jit(step, donate_argnums=0)
-    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2, "schedule": "1f1b"}
     plan = mw.plan(step, *arguments, emit=tmp_path / "stages", **options)
     train = mw.jax.pipeline(step, *arguments, plan=plan)
     checked = pipeline_models.Checked(step, arguments)
@@ -202,7 +202,7 @@ def test_a_batch_as_large_as_the_width(tmp_path):
 def planned_small(tmp_path_factory):
     step, arguments = small()
     folder = tmp_path_factory.mktemp("small") / "stages"
-    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2, "schedule": "1f1b"}
     return step, arguments, mw.plan(step, *arguments, emit=folder, **options)
 
 

@@ -30,6 +30,8 @@ def plan_stages(folder, program, cluster, *options):
     """The plan and the folder of its stages."""
     path, stages = folder / "plan.json", folder / "stages"
     outputs = ["-o", path, "--emit", stages, "--quiet"]
+    if "--schedule" not in options:
+        options += ("--schedule", "1f1b")
     command = [BINARY, "plan", program, "--cluster", cluster, "--pipeline", *options, *outputs]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

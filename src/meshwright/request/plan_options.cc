@@ -56,9 +56,8 @@ Options CommonRows(AskedOptions& a) {
        {.kinds = kPrograms | kModel | kNersc | kFasop, .takes = "NAME"}},
       {"deadline",
        &a.deadline,
-       "time for the search, like 30s or 5min; auto: programs without a pipeline and groups of "
-       "nodes "
-       "are searched with as much work on every machine, however busy, all else has 30s",
+       "time for the search, like 30s or 5min; auto: programs and groups of nodes are "
+       "searched with as much work on every machine, however busy, all else has 30s",
        {.kinds = kPrograms | kModel | kGroups, .unit = "seconds"}},
       {"fix",
        &a.fixes,
@@ -326,8 +325,8 @@ void Append(Options& all, Options more, const char* group) {
 // What rows of both commands say about `plan`, which takes models too.
 constexpr std::pair<const char*, const char*> kHelpOfPlan[] = {
     {"deadline",
-     "time for the search, like 30s or 5min; auto: programs without a pipeline and groups of nodes "
-     "are searched with as much work on every machine, however busy, all else has 30s. Models: at "
+     "time for the search, like 30s or 5min; auto: programs and groups of nodes are "
+     "searched with as much work on every machine, however busy, all else has 30s. Models: at "
      "its "
      "end, and after an interrupt (Ctrl-C, SIGTERM), the best plan so far is given, and by how "
      "much "

@@ -29,7 +29,7 @@ struct AskedOptions {
   int64_t db_environment = 0;  // 0: the one that knows the program
   uint64_t seed = 1;
   std::string pipeline = "off", micro_batches = "auto", micro_batch_rng = "exact",
-              schedule = "1f1b";
+              schedule = "auto";
   int64_t layers = 0;
   bool no_recompute = false;
   // Models.

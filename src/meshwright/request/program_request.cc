@@ -132,7 +132,7 @@ absl::StatusOr<ProgramRequest> ToProgramRequest(const Subject& program,
   request.database_environment = options.db_environment;
   MW_ASSIGN_OR_RETURN(request.memory, ParseMemory(options.memory));
   MW_ASSIGN_OR_RETURN(request.pipeline, ParsePipeline(options));
-  const bool counted = !request.pipeline.wanted && request.database.empty();
+  const bool counted = request.database.empty();
   MW_ASSIGN_OR_RETURN(
       request.deadline_seconds,
       ParseDeadline(options.deadline,

@@ -206,6 +206,7 @@ TEST(PipelineTest, InterleavedStagesShortenTheBubble) {
       .name = "ideal", .bandwidth_bytes_per_second = 1e15, .latency_seconds = 1e-9};
   request.stages = 2;
   request.micro_batches = 2;
+  request.schedule = "1f1b";
   const absl::StatusOr<PipelinePlan> plain = PlanPipeline(program.graph, request);
   ASSERT_TRUE(plain.ok()) << plain.status();
   request.schedule = "interleaved";

@@ -115,7 +115,7 @@ TEST(StageSearchTest, EqualsExhaustiveSearchOnRandomCases) {
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
-  int solved = 0;
+  int solved = 0, ended_early = 0;
   for (int i = 0; i < 3000; ++i) {
     SCOPED_TRACE(testing::Message() << "case " << i);
     StageSearchInput input;
@@ -161,8 +161,18 @@ TEST(StageSearchTest, EqualsExhaustiveSearchOnRandomCases) {
     ASSERT_DOUBLE_EQ(result.seconds, expected);
     ASSERT_DOUBLE_EQ(result.bound, expected);
     ASSERT_DOUBLE_EQ(Check(input, result), expected);
+    // Cut anywhere, it says what holds, and the same every time.
+    input.max_steps = draw(1, 40);
+    const StageSearchResult cut = SearchStages(input);
+    ASSERT_LE(cut.bound, expected);
+    ASSERT_EQ(cut.steps, SearchStages(input).steps);
+    ASSERT_LE(cut.steps, result.steps);
+    if (cut.stages.empty()) continue;
+    ASSERT_DOUBLE_EQ(Check(input, cut), cut.seconds);
+    ended_early += cut.seconds > expected || cut.bound < expected ? 1 : 0;
   }
   EXPECT_GT(solved, 300);
+  EXPECT_GT(ended_early, 20);
 }
 
 // 98 layers, the first and the last unlike the others, on 1,024 devices, at many micro-batches and

@@ -180,6 +180,7 @@ TEST(PlanMemoryTimeline, StagesHaveTheirOwn) {
   request.pipeline.wanted = true;
   request.pipeline.stages = 2;
   request.pipeline.micro_batches = 2;
+  request.pipeline.schedule = "1f1b";
   request.cost_model = "roofline";
   const absl::StatusOr<PipelinedProgram> planned = PlanPipelinedProgram(request);
   ASSERT_TRUE(planned.ok()) << planned.status();

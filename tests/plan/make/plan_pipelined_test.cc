@@ -32,6 +32,7 @@ ProgramRequest Request(const std::string& program) {
   request.pipeline.wanted = true;
   request.pipeline.stages = 2;
   request.pipeline.micro_batches = 2;
+  request.pipeline.schedule = "1f1b";
   request.cost_model = "roofline";
   return request;
 }

@@ -259,15 +259,18 @@ absl::StatusOr<double> BoundOf(const ProgramSlice& slice, const CostModel& cost_
 
 constexpr SliceCost kImpossible = {.forward = -1};
 
+using Worth = std::function<bool(const std::vector<double>& bounds)>;
+
 class LayerCoster {
  public:
   LayerCoster(const KindsByParts& kinds, const CostModel& cost_model, int64_t micro_batches,
-              int64_t memory_bytes, const PlannerOptions& options)
+              int64_t memory_bytes, const PlannerOptions& options, const Worth& worth)
       : by_parts_(kinds),
         cost_model_(cost_model),
         micro_batches_(micro_batches),
         memory_bytes_(memory_bytes),
-        options_(options) {}
+        options_(options),
+        worth_(worth) {}
 
   absl::StatusOr<MeshCosts> Run() {
     const std::vector<LayerKind>& whole = by_parts_.at(1);
@@ -284,6 +287,7 @@ class LayerCoster {
       borders_.clear();
       const absl::Status planned = AddVariants();
       if (parts == 1 && !planned.ok()) return planned;
+      if (costs_.layouts.empty()) break;  // not worth it
     }
     return std::move(costs_);
   }
@@ -293,8 +297,16 @@ class LayerCoster {
 
   // The variants of the kinds at hand.
   absl::Status AddVariants() {
-    MW_ASSIGN_OR_RETURN(const std::vector<double> bounds,
-                        LayerBounds(*kinds_, cost_model_, options_));
+    std::vector<double> bounds(kinds_->size(), 0);
+    MW_ASSIGN_OR_RETURN(bounds[lead_], BoundOf(Kind(lead_).slice, cost_model_, options_));
+    if (parts_ == 1 && !worth_(bounds)) {
+      costs_.bound = std::move(bounds);
+      return absl::OkStatus();
+    }
+    for (size_t k = 0; k < kinds_->size(); ++k) {
+      if (k == lead_) continue;
+      MW_ASSIGN_OR_RETURN(bounds[k], BoundOf(Kind(k).slice, cost_model_, options_));
+    }
     const ProgramSlice& slice = Kind(lead_).slice;
     PlannerOptions in_row = options_;
     in_row.ties = Kind(lead_).repeats;
@@ -391,6 +403,7 @@ class LayerCoster {
   const int64_t micro_batches_;
   const int64_t memory_bytes_;
   const PlannerOptions& options_;
+  const Worth& worth_;
   const std::vector<LayerKind>* kinds_ = nullptr;  // at hand, of `parts_`
   int64_t parts_ = 1;
   size_t lead_ = 0;  // the kind with the most work
@@ -458,8 +471,8 @@ absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& ki
 
 absl::StatusOr<MeshCosts> CostLayers(const KindsByParts& kinds, const CostModel& cost_model,
                                      int64_t micro_batches, int64_t memory_bytes,
-                                     const PlannerOptions& options) {
-  return LayerCoster(kinds, cost_model, micro_batches, memory_bytes, options).Run();
+                                     const PlannerOptions& options, const Worth& worth) {
+  return LayerCoster(kinds, cost_model, micro_batches, memory_bytes, options, worth).Run();
 }
 
 }  // namespace meshwright

@@ -2,6 +2,7 @@
 #define MESHWRIGHT_INTER_STAGES_LAYER_COSTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -90,10 +91,12 @@ PlannerOptions LayerPlannerOptions(PlannerOptions options);
 // together fit into `memory_bytes` a device like that, at several multipliers of memory. Sums over
 // the batch are whole, and again in as many parts as some of the mesh's axes have devices, where
 // the leading kind then has its samples along as many. An error if the leading kind cannot be
-// planned.
-absl::StatusOr<MeshCosts> CostLayers(const KindsByParts& kinds, const CostModel& cost_model,
-                                     int64_t micro_batches, int64_t memory_bytes,
-                                     const PlannerOptions& options);
+// planned. `worth` is asked with the bounds by kind, where only that of the leading
+// kind is more than 0; if it says no, these are all that there is, and no variants.
+absl::StatusOr<MeshCosts> CostLayers(
+    const KindsByParts& kinds, const CostModel& cost_model, int64_t micro_batches,
+    int64_t memory_bytes, const PlannerOptions& options,
+    const std::function<bool(const std::vector<double>& bounds)>& worth);
 
 // By kind: seconds of the forward and backward phases that no plan undercuts.
 absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& kinds,

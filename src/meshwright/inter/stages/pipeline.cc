@@ -1,6 +1,8 @@
 // For every number of micro-batches: each kind of layer is planned on every submesh and mesh in a
-// few variants (layer_costs.h), sums over layers give the stages' costs, dynamic programming
-// (stage_search.h) cuts the program, and the schedules are simulated. What wins is planned once
+// few variants (layer_costs.h), sums over layers give the stages' costs, and pipelines of equal
+// submeshes are simulated under every schedule. What they find lets dynamic programming
+// (stage_search.h), which then looks for stages of any submeshes, give up on most of them, and its
+// work is counted, so that plans do not depend on how busy a machine is. What wins is planned once
 // more stage by stage (stage_plans.h), each stage as a whole, so that shardings inside it no longer
 // have to be the same for all its layers. Where that takes more memory than the layers promised,
 // the search is made again with less. All of that is done with the serial times of layers, and
@@ -16,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -52,6 +55,9 @@ constexpr double kWholeShare = 0.25;
 // A search that promised too much is made again with less memory, so often, by so much at least.
 constexpr int kMostSearches = 6;
 constexpr double kLessMemory = 0.97;
+// Equal stages on one of the usual meshes may take so many times what is known, for a few of them
+// to be of use beside others.
+constexpr double kUsualReach = 2;
 // Where nothing fits: how often twice the memory is tried, and how near the least is looked for.
 constexpr int kMostDoublings = 40;
 constexpr int kBisections = 7;
@@ -76,6 +82,12 @@ class PipelinePlanner {
         MW_RETURN_IF_ERROR(Try(*it, schedules));
       }
     }
+    for (const LayerTable& table : serial_.tables) {
+      Report("bounds", table.micro_batches);
+      bound_ = std::min(bound_, search_->Bound(table, schedules, bound_, Remaining()));
+    }
+    Report("stages", 0);
+    ForBoth([&](Search& search) { SearchUneven(&search, schedules); });
     if (!one_because_.empty()) {
       result_.warnings.push_back(
           StrCat("not divided into some numbers of micro-batches: ", one_because_));
@@ -249,7 +261,7 @@ class PipelinePlanner {
       coster_->Sum(&overlapped_.tables.back());
     }
     serial_.tables.push_back(std::move(candidate));
-    SearchAll(schedules);
+    ForBoth([&](Search& search) { SearchUniform(&search, search.tables.size() - 1, schedules); });
     return absl::OkStatus();
   }
 
@@ -271,9 +283,12 @@ class PipelinePlanner {
       if (Late()) return;
       const auto [s, m] = work[i];
       const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
+      const auto worth = [&, s = s, m = m](const std::vector<double>& bounds) {
+        return MayWin(submeshes_[s], m, candidate->micro_batches, bounds);
+      };
       absl::StatusOr<MeshCosts> costs =
           CostLayers(*candidate->kinds, *model, candidate->micro_batches,
-                     request_.memory_bytes[submeshes_[s].cluster], options);
+                     request_.memory_bytes[submeshes_[s].cluster], options, worth);
       if (costs.ok()) {
         candidate->costs[s][m] = *std::move(costs);
       } else {
@@ -284,34 +299,62 @@ class PipelinePlanner {
     return coster_->Sum(candidate) || Late() ? absl::OkStatus() : error;
   }
 
-  // The last number of micro-batches that was looked at.
-  void SearchAll(const std::vector<const ScheduleKind*>& schedules) {
-    const double deadline = Remaining();
-    double bound = kInfinity;
-    // The bound and the searches know nothing of each other.
-    ForEachParallel(overlaps_ ? 3 : 2, request_.threads, [&](size_t i) {
-      if (i == 0) {
-        bound = search_->Bound(serial_.tables.back(), schedules, bound_, deadline);
-      } else {
-        Search& search = i == 1 ? serial_ : overlapped_;
-        Improve(&search, search.tables.size() - 1, schedules, deadline);
-      }
-    });
-    bound_ = std::min(bound_, bound);
+  // Whether layers are worth planning on mesh `m` of a submesh, where their forward and backward
+  // phases take no less than `bounds` by kind: not where equal stages on it would take longer than
+  // what is known. Those are bounded in a small part of the time that planning them takes.
+  bool MayWin(const Submesh& submesh, size_t m, int64_t micro_batches,
+              const std::vector<double>& bounds) const {
+    if (serial_.best.stages.empty()) return true;
+    const auto devices = static_cast<double>(request_.clusters[submesh.cluster].devices());
+    const double groups = devices / static_cast<double>(submesh.devices());
+    double all = 0;
+    for (int32_t kind : result_.layers.kind) all += bounds[kind];
+    const bool usual = static_cast<int64_t>(m) < submesh.usual_meshes;
+    return all * std::max(1.0, static_cast<double>(micro_batches) / groups) <
+           (usual ? kUsualReach : 1) * serial_.best.seconds;
   }
 
-  void Improve(Search* search, size_t table, const std::vector<const ScheduleKind*>& schedules,
-               double deadline_seconds) const {
+  // The searches know nothing of each other.
+  void ForBoth(const std::function<void(Search&)>& search) {
+    ForEachParallel(overlaps_ ? 2 : 1, request_.threads,
+                    [&](size_t i) { search(i == 0 ? serial_ : overlapped_); });
+  }
+
+  void SearchUniform(Search* search, size_t table,
+                     const std::vector<const ScheduleKind*>& schedules) const {
+    for (const ScheduleKind* schedule : schedules) {
+      Improve(search, table, [&](FoundPipeline* best) {
+        search_->ImproveUniform(search->tables[table], *schedule, Remaining(), best);
+      });
+    }
+  }
+
+  // With what the uniform pipelines of all tables have found: most others are then given up soon.
+  void SearchUneven(Search* search, const std::vector<const ScheduleKind*>& schedules) const {
+    int64_t steps = request_.max_steps;
+    for (const ScheduleKind* schedule : schedules) {
+      for (size_t table = 0; table < search->tables.size(); ++table) {
+        Improve(search, table, [&](FoundPipeline* best) {
+          steps -=
+              search_->ImproveUneven(search->tables[table], *schedule, Remaining(), steps, best);
+        });
+      }
+    }
+  }
+
+  static void Improve(Search* search, size_t table,
+                      const std::function<void(FoundPipeline*)>& improve) {
     const double before = search->best.seconds;
-    for (const ScheduleKind* schedule : schedules)
-      search_->Improve(search->tables[table], *schedule, deadline_seconds, &search->best);
+    improve(&search->best);
     if (search->best.seconds != before) search->table = table;
   }
 
   // Every table once more, with the memory that searched_ says.
   void SearchAgain(Search* search, const std::vector<const ScheduleKind*>& schedules) const {
     search->best = {};
-    for (size_t i = search->tables.size(); i-- > 0;) Improve(search, i, schedules, Remaining());
+    for (size_t table = 0; table < search->tables.size(); ++table)
+      SearchUniform(search, table, schedules);
+    SearchUneven(search, schedules);
   }
 
   // Plans the stages of the best pipeline that `search` has found, or of one that does fit, and

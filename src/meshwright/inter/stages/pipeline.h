@@ -36,13 +36,15 @@ struct PipelineRequest {
   int64_t micro_batches = 0;          // 0: whatever is best
   int32_t stages = 0;                 // 0: whatever is best
   std::string mesh;                   // of every stage, see ParseMesh; empty: whatever is best
-  std::string schedule = "1f1b";      // of ScheduleTable, or "auto"
+  std::string schedule = "auto";      // of ScheduleTable, or "auto"
   bool recompute = true;              // stages may recompute activations
   std::vector<std::string> data;      // see FindBatch
   MicroBatchRng rng = MicroBatchRng::kExact;
   LayerOptions layers;
   std::function<std::unique_ptr<CostModel>(const Mesh&)> cost_model;
   double deadline_seconds = 60;
+  // Of each search for uneven stages, see StageSearchInput::max_steps: some seconds of work.
+  int64_t max_steps = 300'000'000;
   int threads = 2;
   PlannerOptions planner;                                 // space, solver
   std::function<void(const PipelineProgress&)> progress;  // may be empty

@@ -47,12 +47,22 @@ StageSearchInput PipelineSearch::Input(const LayerTable& table, double deadline_
   return input;
 }
 
-void PipelineSearch::Improve(const LayerTable& table, const ScheduleKind& schedule,
-                             double deadline_seconds, FoundPipeline* best) const {
+bool PipelineSearch::HasOneStageAGroup(const ScheduleKind& schedule) const {
+  return !schedule.chunks || request_.schedule != "auto";
+}
+
+void PipelineSearch::ImproveUniform(const LayerTable& table, const ScheduleKind& schedule,
+                                    double deadline_seconds, FoundPipeline* best) const {
   if (schedule.chunks) ImproveWithChunks(table, schedule, deadline_seconds, best);
-  // One stage a group is what the schedules without chunks have, if they are asked for as well.
-  if (schedule.chunks && request_.schedule == "auto") return;
+  if (HasOneStageAGroup(schedule)) ImproveWithGrids(table, schedule, deadline_seconds, best);
+}
+
+int64_t PipelineSearch::ImproveUneven(const LayerTable& table, const ScheduleKind& schedule,
+                                      double deadline_seconds, int64_t max_steps,
+                                      FoundPipeline* best) const {
+  if (!HasOneStageAGroup(schedule) || max_steps <= 0) return 0;
   StageSearchInput input = Input(table, deadline_seconds);
+  input.max_steps = max_steps;
   input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
     return StagesOf(coster_.OptionsOf(table, begin, end, submesh), schedule);
   };
@@ -69,7 +79,7 @@ void PipelineSearch::Improve(const LayerTable& table, const ScheduleKind& schedu
                               static_cast<int32_t>(table.micro_batches)};
     Consider(table, schedule, shape, found.stages, StageCoster::kAnyMesh, best);
   }
-  ImproveWithGrids(table, schedule, deadline_seconds, best);
+  return found.steps;
 }
 
 void PipelineSearch::ImproveWithGrids(const LayerTable& table, const ScheduleKind& schedule,

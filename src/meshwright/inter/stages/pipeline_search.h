@@ -33,18 +33,26 @@ class PipelineSearch {
                  const std::vector<Submesh>& submeshes, const StageCoster& coster)
       : request_(request), layers_(layers), submeshes_(submeshes), coster_(coster) {}
 
-  // Puts what is faster than `best` there. Every grid, equal stages of one mesh, is simulated as
-  // well: the search counts transfers in full, so that one of them may be better than what it finds
-  // best. A schedule with chunks is tried with every number of
-  // equal groups of devices of one type and of stages a group; the others with any stages.
-  void Improve(const LayerTable& table, const ScheduleKind& schedule, double deadline_seconds,
-               FoundPipeline* best) const;
+  // Puts what is faster than `best` there, of pipelines whose stages have equally many devices of
+  // one type: a schedule with chunks is tried with every number of groups and of stages a group,
+  // the others with every grid, stages of one mesh.
+  void ImproveUniform(const LayerTable& table, const ScheduleKind& schedule,
+                      double deadline_seconds, FoundPipeline* best) const;
+
+  // The same of pipelines with any stages, for schedules without chunks. The search counts
+  // transfers in full, so that it may pass over a grid that is better when simulated. Returns the
+  // steps that it took, at most `max_steps` (StageSearchInput::max_steps).
+  int64_t ImproveUneven(const LayerTable& table, const ScheduleKind& schedule,
+                        double deadline_seconds, int64_t max_steps, FoundPipeline* best) const;
 
   // No pipeline of `table` under any of `schedules` takes less; looked for only below `below`.
   double Bound(const LayerTable& table, const std::vector<const ScheduleKind*>& schedules,
                double below, double deadline_seconds) const;
 
  private:
+  // Whether `schedule` is searched with one stage a group: where all schedules are, the one with
+  // chunks leaves that to the others.
+  bool HasOneStageAGroup(const ScheduleKind& schedule) const;
   StageSearchInput Input(const LayerTable& table, double deadline_seconds) const;
   double StagesBound(const LayerTable& table, double below, int64_t micro_batches,
                      double deadline_seconds) const;

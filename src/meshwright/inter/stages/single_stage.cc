@@ -19,6 +19,11 @@ using Clock = std::chrono::steady_clock;
 
 // What a step takes with collectives overlapped is no less than half of its serial time.
 constexpr double kMostHidden = 0.5;
+// Meshes are planned by what their layers take at least. After so many in a row that are no better
+// than what there is, the others, which take longer still, are only bounded.
+constexpr int kMostInVain = 3;
+// What takes longer than this many times what there is at a first look is not searched further.
+constexpr double kWithinReach = 1.5;
 
 std::vector<Mesh>::const_iterator FindMesh(const std::vector<Mesh>& meshes, const Mesh& mesh) {
   return std::find_if(meshes.begin(), meshes.end(), [&](const Mesh& other) {
@@ -47,11 +52,18 @@ class SingleStagePlanner {
                                     [&](const Submesh& s) { return s.devices() == devices; });
     if (whole == in_.submeshes.end()) return std::move(best_);
     best_.submesh = static_cast<int32_t>(whole - in_.submeshes.begin());
-    for (const Mesh& mesh : whole->meshes) MW_RETURN_IF_ERROR(Try(mesh));
-    if (!request_.mesh.empty()) return std::move(best_);
-    for (const Mesh& mesh : CandidateMeshes(request_.clusters[0])) {
-      if (FindMesh(whole->meshes, mesh) == whole->meshes.end()) MW_RETURN_IF_ERROR(Try(mesh));
+    std::vector<Mesh> meshes = whole->meshes;
+    if (request_.mesh.empty()) {
+      for (const Mesh& mesh : CandidateMeshes(request_.clusters[0])) {
+        if (FindMesh(whole->meshes, mesh) == whole->meshes.end()) meshes.push_back(mesh);
+      }
     }
+    std::vector<std::pair<std::optional<double>, const Mesh*>> by_least;
+    for (const Mesh& mesh : meshes) by_least.emplace_back(LeastOn(mesh), &mesh);
+    std::stable_sort(by_least.begin(), by_least.end(), [](const auto& a, const auto& b) {
+      return a.first.value_or(kInfinity) < b.first.value_or(kInfinity);
+    });
+    for (const auto& [least, mesh] : by_least) MW_RETURN_IF_ERROR(Try(*mesh, least));
     return std::move(best_);
   }
 
@@ -59,17 +71,18 @@ class SingleStagePlanner {
   double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   // Serial seconds that one stage takes at least on `mesh`; nullopt: not known.
-  std::optional<double> LeastOn(const Mesh& mesh, const CostModel& model) const {
+  std::optional<double> LeastOn(const Mesh& mesh) const {
+    if (Elapsed() > in_.seconds) return std::nullopt;
     const std::vector<Mesh>& meshes = in_.submeshes[best_.submesh].meshes;
     for (const LayerTable& table : in_.tables) {
       if (table.micro_batches != 1) continue;
       if (const auto known = FindMesh(meshes, mesh); known != meshes.end()) {
         const size_t m = known - meshes.begin();
-        if (!table.costs[best_.submesh][m].has_value()) return std::nullopt;
-        return table.bounds_before[best_.submesh][m].back();
+        if (table.costs[best_.submesh][m].has_value())
+          return table.bounds_before[best_.submesh][m].back();
       }
-      const absl::StatusOr<std::vector<double>> bounds =
-          LayerBounds(table.kinds->at(1), model, LayerPlannerOptions(request_.planner));
+      const absl::StatusOr<std::vector<double>> bounds = LayerBounds(
+          table.kinds->at(1), *request_.cost_model(mesh), LayerPlannerOptions(request_.planner));
       if (!bounds.ok()) return std::nullopt;
       double least = 0;
       for (int32_t kind : in_.layers.kind) least += (*bounds)[kind];
@@ -78,12 +91,12 @@ class SingleStagePlanner {
     return std::nullopt;
   }
 
-  absl::Status Try(const Mesh& mesh) {
+  absl::Status Try(const Mesh& mesh, std::optional<double> least) {
     const std::unique_ptr<CostModel> model = request_.cost_model(mesh);
-    const std::optional<double> least = LeastOn(mesh, *model);
     const double floor = least.value_or(least_seconds_);
     const double hidden = model->overlap().has_value() ? kMostHidden : 1;
-    if (Elapsed() > in_.seconds || (least.has_value() && hidden * *least >= best_.step_seconds)) {
+    if (Elapsed() > in_.seconds || in_vain_ >= kMostInVain ||
+        (least.has_value() && hidden * *least >= best_.step_seconds)) {
       best_.bound = std::min(best_.bound, floor);
       return absl::OkStatus();
     }
@@ -93,13 +106,22 @@ class SingleStagePlanner {
     options.budget_bytes = request_.memory_bytes[0];
     options.solver.threads = request_.threads;
     options.solver.deadline_seconds = std::max(1.0, in_.deadline_seconds - Elapsed());
+    options.first_look = true;
     absl::StatusOr<IntraPlan> plan = PlanIntra(slice.graph, *model, options);
+    if (plan.ok() && plan->limited && plan->step_seconds < kWithinReach * best_.step_seconds) {
+      options.first_look = false;
+      plan = PlanIntra(slice.graph, *model, options);
+    }
     best_.bound =
         std::min(best_.bound, plan.ok() && plan->fits ? std::max(floor, plan->bound) : floor);
     if (!plan.ok()) return absl::OkStatus();
     if (!plan->fits) best_.smallest_bytes = std::min(best_.smallest_bytes, plan->smallest_budget);
-    if (plan->fits && plan->step_seconds < best_.step_seconds)
+    if (plan->fits && plan->step_seconds < best_.step_seconds) {
       Keep(mesh, *model, std::move(slice), *std::move(plan));
+      in_vain_ = 0;
+    } else {
+      ++in_vain_;
+    }
     return absl::OkStatus();
   }
 
@@ -120,6 +142,7 @@ class SingleStagePlanner {
   const PipelineRequest& request_;
   const double least_seconds_;  // that any plan takes
   const Clock::time_point start_ = Clock::now();
+  int in_vain_ = 0;  // meshes that were planned since the best
   SingleStage best_;
 };
 

@@ -67,13 +67,15 @@ class StageSearch {
   StageSearchResult Run() {
     if (choices_.seconds().empty()) return {};
     Search();
-    if (best_.stages.empty()) return {};
+    if (best_.stages.empty()) best_ = {};
+    best_.steps = steps_;
     return std::move(best_);
   }
 
  private:
   bool Late() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count() > in_.deadline_seconds;
+    return steps_ >= in_.max_steps ||
+           std::chrono::duration<double>(Clock::now() - start_).count() > in_.deadline_seconds;
   }
 
   // ---- limits ----
@@ -225,6 +227,7 @@ class StageSearch {
       for (int32_t rest = state.first; rest >= 0; rest = suffixes_[rest].next) {
         const int32_t stages = suffixes_[rest].stages;
         if (in_.stages > 0 && stages + 1 > in_.stages) continue;
+        ++steps_;
         for (const StageChoice& choice : choices) {
           if (!Allowed(choice, interval)) break;
           const double seconds = suffixes_[rest].seconds + choice.added;
@@ -306,6 +309,7 @@ class StageSearch {
     }
     int32_t* link = &(*states)[slot].first;
     while (*link >= 0) {
+      ++steps_;
       const Suffix& known = suffixes_[*link];
       const bool fewer = exact ? known.stages == suffix.stages : known.stages <= suffix.stages;
       if (fewer && AsGood(known, suffix)) return;
@@ -368,7 +372,8 @@ class StageSearch {
   const Clock::time_point start_;
   const StageChoices choices_;
   const std::vector<double>& seconds_;  // of all choices, ascending
-  bool cut_ = false;                    // the deadline fell into an evaluation
+  bool cut_ = false;                    // the deadline or the most steps fell into an evaluation
+  int64_t steps_ = 0;
   std::vector<double> prefix_seconds_, prefix_work_, prefix_added_;
   std::vector<int64_t> prefix_least_, prefix_most_;
   std::vector<Suffix> suffixes_;

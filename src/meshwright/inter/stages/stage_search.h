@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ struct StageSearchInput {
   std::function<int64_t(int32_t after, int64_t micro_batches)> in_flight;
   double below = 0;              // only solutions that take less are of interest; 0: all
   double deadline_seconds = 60;  // then the best so far, and a bound below it
+  // The same after so many extensions of suffixes by a stage and comparisons of suffixes, which
+  // are the same on every machine.
+  int64_t max_steps = std::numeric_limits<int64_t>::max();
 };
 
 struct ChosenStage {
@@ -56,9 +60,10 @@ struct StageSearchResult {
   double seconds = 0;               // of the objective below
   double bound = 0;                 // no way to cut takes less
   std::vector<ChosenStage> stages;  // empty: nothing fits, or takes less than `below`
+  int64_t steps = 0;                // that were taken, see StageSearchInput::max_steps
 };
 
-// Minimises exactly, unless the deadline is met,
+// Minimises exactly, unless the deadline or the most steps are met,
 //
 //   sum of stages, less filled_seconds + (micro_batches - 1) * slowest stage + tail,
 //

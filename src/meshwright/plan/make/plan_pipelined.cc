@@ -1,6 +1,7 @@
 #include "meshwright/plan/make/plan_pipelined.h"
 
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_split.h"
@@ -54,10 +55,9 @@ PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModel
                                  ? std::string()
                                  : Counted(progress.micro_batches, "micro-batch", "micro-batches");
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      ProgramProgress report{.seconds = seconds,
-                             .mesh = at,
-                             .phase = progress.phase,
-                             .left_seconds = std::max(0.0, request.deadline_seconds - seconds)};
+      ProgramProgress report{.seconds = seconds, .mesh = at, .phase = progress.phase};
+      if (std::isfinite(request.deadline_seconds))
+        report.left_seconds = std::max(0.0, request.deadline_seconds - seconds);
       if (progress.best_seconds > 0) report.best_seconds = progress.best_seconds;
       request.progress(report);
     };

@@ -42,7 +42,7 @@ struct PipelineChoice {
   int64_t micro_batches = 0;  // 0: whatever is best
   MicroBatchRng rng = MicroBatchRng::kExact;
   int32_t layers = 0;  // 0: as the program repeats
-  std::string schedule = "1f1b";
+  std::string schedule = "auto";
   bool recompute = true;
   std::vector<std::string> data;
 };
