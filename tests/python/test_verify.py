@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import jax
 import jax.numpy as jnp
@@ -359,6 +360,32 @@ def test_output_error_is_relative_to_the_change():
     assert checks.output_error(np.ones(2, np.float32), undefined, None) == float("inf")
 
 
+def test_arrays_of_many_blocks_are_compared_like_small_ones():
+    size = 3 * checks._BLOCK + 5
+    old = np.random.default_rng(0).standard_normal((1, size)).astype(np.float32)
+    for expected in (2 * old, 2 * old * np.complex64(1 + 1j), (2 * old).astype(jnp.bfloat16)):
+        got = (expected * np.float32(1.25)).astype(expected.dtype)
+        change = np.linalg.norm(expected.astype(complex) - old)
+        error = np.linalg.norm(got.astype(complex) - expected.astype(complex)) / change
+        assert checks.output_error(got, expected, old) == pytest.approx(error)
+        assert checks.finite_share([expected]) == 1
+        expected[0, -1] = np.nan
+        assert checks.output_error(got, expected, old) == float("inf")
+        assert checks.has_nan(expected) and not checks.has_nan(got)
+        assert checks.finite_share([expected]) == 1 - 1 / size
+    assert checks.output_error(old[:, 1:], old, None) == float("inf")
+
+
+def test_a_large_array_is_compared_without_wide_copies_of_all_of_it():
+    array = np.ones(1 << 23, np.float32)
+    tracemalloc.start()
+    checks.output_error(array, array, array)
+    checks.finite_share([array])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * array.nbytes  # what one wide copy takes
+
+
 def test_figures_are_judged_on_the_planned_device_only():
     gib = 1 << 30
     assert checks.check_memory(100 * gib, 105 * gib, True, "").outcome == PASSED
@@ -398,6 +425,7 @@ def test_random_inputs():
         {"dtype": "u32", "shape": [2], "category": "inputs"},
         {"dtype": "pred", "shape": [8], "category": "inputs"},
         {"dtype": "c64", "shape": [], "category": "inputs"},
+        {"dtype": "f32", "shape": [0], "category": "parameters"},
     ]
     arrays = random_inputs(rows, 3)
     assert [array.shape for array in arrays] == [tuple(row["shape"]) for row in rows]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -18,6 +18,8 @@ from meshwright._lowering import numpy_dtype
 
 # Whole numbers of which nothing says what they index; few axes have less than two entries.
 _INTEGERS = 2
+
+_BLOCK = 1 << 15  # numbers that are drawn at a time
 
 
 def random_inputs(
@@ -111,10 +113,19 @@ def _random(
         lowest = 1 if state and count is None else 0
         most = min(lowest + (count or _INTEGERS), int(jnp.iinfo(dtype).max) + 1)
         return generator.integers(min(lowest, most - 1), most, shape).astype(dtype)
-    scale = 1 / math.sqrt(max(shape[-2:], default=1)) if scaled else 1.0
+    scale = 1 / math.sqrt(max((1, *shape[-2:]))) if scaled else 1.0
     if state:
-        return np.asarray(scale * generator.uniform(0.5, 1.0, shape)).astype(dtype)
-    values = scale * generator.standard_normal(shape)
+        return _drawn(lambda size: scale * generator.uniform(0.5, 1.0, size), shape, dtype)
+    values = _drawn(lambda size: scale * generator.standard_normal(size), shape, dtype)
     if row["dtype"][0] == "c":
-        values = values + 1j * scale * generator.standard_normal(shape)
-    return np.asarray(values).astype(dtype)
+        values.imag = scale * generator.standard_normal(shape)
+    return values
+
+
+def _drawn(draw: Callable[[int], np.ndarray], shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Block by block, as generators make wide numbers, and all of a weight's would take memory's time."""
+    values = np.empty(math.prod(shape), dtype)
+    for begin in range(0, values.size, _BLOCK):
+        part = values[begin : begin + _BLOCK]
+        part[:] = draw(part.size)
+    return values.reshape(shape)
