@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from types import SimpleNamespace
 from unittest import mock
 
@@ -41,13 +42,20 @@ def test_what_the_service_says_when_it_does_not_start():
     assert "\n" not in str(caught.value)
 
 
-def test_it_ends_when_it_is_told():
+@pytest.mark.parametrize("told", [True, False])
+def test_it_serves_until_the_last_client_has_disconnected(told):
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]
     service = Service(f"[::]:{port}", 1)
-    service.shutdown()
-    assert service._process.returncode == 0
+    with socket.create_connection(("localhost", port)):
+        if told:
+            service.shutdown()
+        else:  # the process that started it has died
+            service._process.stdin.close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            service._process.wait(0.5)
+    assert service._process.wait(10) == 0
 
 
 @pytest.mark.parametrize(
@@ -92,6 +100,68 @@ def test_whether_a_process_has_ended():
     others = identity.split()[1:]
     assert not _has_ended(" ".join(["another-host", *others]))
     assert not _has_ended("")
+
+
+class Store:
+    """The coordination service's, in which process 1 has left a last word."""
+
+    def __init__(self, word):
+        self.values = {f"{processes._SIGNS}1": word}
+
+    def key_value_set(self, key, value, allow_overwrite):
+        self.values[key] = value
+
+    def key_value_dir_get(self, prefix):
+        return list(self.values.items())
+
+
+@pytest.mark.parametrize(
+    ("word", "leaving", "gone"),
+    [
+        ("done 3", True, None),
+        ("done 2", True, "it has ended without the others"),  # it has missed a call
+        ("done 2", False, "it has ended without the others"),
+        ("left", True, "it could not go on once this one had ended"),
+    ],
+)
+def test_a_process_that_ended_with_fewer_calls(word, leaving, gone, monkeypatch):
+    state = SimpleNamespace(client=Store(word), process_id=0, num_processes=2)
+    ended = mock.Mock(side_effect=SystemExit)
+    for name, value in {
+        "_state": lambda: state,
+        "_calls": 3,
+        "_end": ended,
+        "_ENDED_SECONDS": 0.01,
+        "_SIGN_SECONDS": 0.01,
+        "_LAST_SIGN_SECONDS": 0.01,
+    }.items():
+        monkeypatch.setattr(processes, name, value)
+    ending = threading.Event()
+    if leaving:
+        ending.set()
+    if gone:
+        with pytest.raises(SystemExit):
+            processes._watch(ending)
+        ended.assert_called_once_with(1, gone)
+    else:
+        processes._watch(ending)
+        assert state.client.values[f"{processes._SIGNS}0"] == word
+
+
+@pytest.mark.parametrize("shut_down", [True, False])
+def test_a_service_that_answers_no_more(shut_down, monkeypatch):
+    failing = SimpleNamespace(key_value_set=mock.Mock(side_effect=RuntimeError))
+    state = SimpleNamespace(client=failing, process_id=1, num_processes=2)
+    ended = mock.Mock(side_effect=SystemExit)
+    monkeypatch.setattr(processes, "_state", lambda: state)
+    monkeypatch.setattr(processes, "_end", ended)
+    if shut_down:  # as jax.distributed.shutdown does, once it has disconnected
+        monkeypatch.setattr(time, "sleep", lambda seconds: setattr(state, "client", None))
+        processes._watch(threading.Event())
+        return
+    with pytest.raises(SystemExit):
+        processes._watch(threading.Event())
+    ended.assert_called_once_with(0, "its coordination service does not answer")
 
 
 def test_a_service_in_process_0(monkeypatch):

@@ -15,7 +15,7 @@ from meshwright._lowering import _like, _raw
 from meshwright.document import Plan
 from meshwright.pipeline.arrays import StagedArray
 from meshwright.pipeline.order import planned_order
-from meshwright.pipeline.processes import check_alike, facts, meet, watch
+from meshwright.pipeline.processes import begin_call, check_alike, facts, meet, watch
 from meshwright.pipeline.runtime import Observer, Runtime
 from meshwright.program import Program
 from meshwright.verify.stage_files import check_plan, check_program, read_stage_files
@@ -103,6 +103,7 @@ class Pipeline(Called):
             )
         self._checked(leaves)
         inputs = [self._input(index, leaves[index]) for index in signature.kept]
+        begin_call()
         outputs = self.runtime.run(inputs, observe)
         like = zip(outputs, signature.out_leaves, strict=True)
         results = [

@@ -44,17 +44,14 @@ class Service:
                 f"cannot start the coordination service on {arguments[0]}: {last}"
             )
 
-    def end(self) -> None:
-        """Without waiting for it: JAX ends a process as soon as it has lost the service."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("end\n")
-        self._process.stdin.flush()
-
     def shutdown(self) -> None:
+        """Without waiting for it: it serves until this process, too, has disconnected or ended."""
+        assert self._process.stdin is not None
         try:
-            self._process.communicate("end\n")
-        except BrokenPipeError:
-            self._process.wait()
+            self._process.stdin.write("end\n")
+            self._process.stdin.close()
+        except BrokenPipeError:  # it has ended
+            pass
 
 
 # Threads of the CPU's client. What waits in a collective for another process keeps its thread, and XLA

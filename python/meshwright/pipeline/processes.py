@@ -32,11 +32,14 @@ from meshwright.verify.stage_files import read_file, read_stage_files
 _SIGN_SECONDS = 2.0
 _GONE_SECONDS = 40.0
 _ENDED_SECONDS = 10.0
-_LEAVING_SIGNS = 6  # that a process with the coordination service waits for the others to end
+_LAST_SIGN_SECONDS = 0.2  # while it waits for the others to end
 _ANSWER_SECONDS = 1800.0  # until all processes have lowered, planned and compiled
 _numbers = itertools.count()
+_calls = 0
 _SIGNS = "meshwright/alive/"
+# In place of a sign of life: has ended in good order, after so many calls; has left as another is gone.
 _DONE = "done"
+_LEFT = "left"
 # In errors of collectives and of the coordination service.
 _BROKEN = re.compile("Gloo|NCCL|UNAVAILABLE|onnection|CoordinationService|arrier")
 
@@ -51,22 +54,10 @@ def _client() -> Any:
     return _state().client
 
 
-def _leave(gone: int) -> None:
-    """Ends this process, and a coordination service that it has started once the others have ended."""
-    client, state = _client(), _state()
-    mine = f"{_SIGNS}{state.process_id}"
-    left = {f"{_SIGNS}{process}" for process in range(state.num_processes) if process != gone}
-    try:
-        client.key_value_set(mine, _DONE, allow_overwrite=True)
-        if isinstance(state.service, Service):
-            for _ in range(_LEAVING_SIGNS):
-                signs = dict(client.key_value_dir_get(_SIGNS))
-                if all(signs.get(key) == _DONE for key in left):
-                    break
-                time.sleep(_SIGN_SECONDS)
-            state.service.end()
-    finally:
-        os._exit(1)
+def begin_call() -> None:
+    """Counts a call that takes all processes: one that makes no more of them ends those that do."""
+    global _calls
+    _calls += 1
 
 
 def initialize(*args: Any, **kwargs: Any) -> None:
@@ -98,6 +89,7 @@ def check_alike(mine: Mapping[str, str]) -> None:
     """Raises an error in every process if one has other `facts` than the first."""
     if jax.process_count() == 1:
         return
+    begin_call()
     client, number = _client(), next(_numbers)
 
     def key(process: int) -> str:
@@ -152,9 +144,11 @@ def watch(stages: Mapping[int, str] | None = None) -> None:
     """From now on this process ends, with one line that names the other, when one is gone.
 
     `stages`: by process those it has, for that line, where that is known. A process is gone that has
-    ended on this host without saying so, or gives no sign of life for 40 seconds; JAX's own heartbeats
-    take 100 by default. Where process 0 has the coordination service, as `jax.distributed.initialize`
-    starts it and coordination.py does not, JAX itself ends all others at once when that is gone, with a
+    ended on this host without saying so, or gives no sign of life for 40 seconds (JAX's own heartbeats
+    take 100 by default), or has ended in good order before a call that this one makes and that takes
+    all. One that ends in good order waits for the others, so that none leaves JAX's coordination
+    service before this is so. Where process 0 has that service, as `jax.distributed.initialize` starts
+    it and coordination.py does not, JAX itself ends all others at once when that is gone, with a
     message of its own.
     """
     global _watching
@@ -193,7 +187,10 @@ def watch(stages: Mapping[int, str] | None = None) -> None:
             not failed
         ):  # else the others take it for gone, and it may well be a failure that they share
             ending.set()
-            thread.join()
+            try:
+                thread.join()
+            except KeyboardInterrupt:  # JAX would wait for the others
+                os._exit(1)
 
     failed = False
     sys.excepthook = report
@@ -204,33 +201,45 @@ def _watch(ending: threading.Event) -> None:
     client, me = _client(), _state().process_id
     others = [process for process in range(_state().num_processes) if process != me]
     identity = _identity(os.getpid())
-    # By process its last sign and since which of this one's, not of the clock's: on a machine that
-    # is short of processors all are late alike.
-    seen: dict[int, tuple[str, int]] = {}
+    # By process its last sign and since when, by this one's own waiting and not by the clock: on a
+    # machine that is short of processors all are late alike.
+    seen: dict[int, tuple[str, float]] = {}
+    waited = 0.0
     for sign in itertools.count():
-        text = _DONE if ending.is_set() else f"{sign} {identity}"
+        leaving = ending.is_set()
+        text = f"{_DONE} {_calls}" if leaving else f"{sign} {identity}"
         # Asked before signs are read: a process that ended as it should has said so by then.
         ended = {process for process in seen if _has_ended(seen[process][0].partition(" ")[2])}
         try:
             client.key_value_set(f"{_SIGNS}{me}", text, allow_overwrite=True)
             signs = dict(client.key_value_dir_get(_SIGNS))
         except Exception:
+            time.sleep(_LAST_SIGN_SECONDS)
+            if _client() is not client:  # the program has called jax.distributed.shutdown
+                return
             _end(0, "its coordination service does not answer")
-        if text == _DONE:
+        of_others = {process: signs.get(f"{_SIGNS}{process}", "") for process in others}
+        if leaving and all(other == text for other in of_others.values()):
             return
-        for process in others:
-            sign_of = signs.get(f"{_SIGNS}{process}", "")
-            if process not in seen or seen[process][0] != sign_of:
-                seen[process] = sign_of, sign
+        for process, other in of_others.items():
+            if process not in seen or seen[process][0] != other:
+                seen[process] = other, waited
                 continue
-            silent = (sign - seen[process][1]) * _SIGN_SECONDS
-            if sign_of == _DONE or silent <= _ENDED_SECONDS:
+            silent = waited - seen[process][1]
+            word, _, calls = other.partition(" ")
+            if silent <= _ENDED_SECONDS or (word == _DONE and int(calls) >= _calls):
                 continue
-            if process in ended:
+            if process in ended or word == _DONE:
                 _end(process, "it has ended without the others")
-            if silent > _GONE_SECONDS:
+            if word == _LEFT and leaving:
+                _end(process, "it could not go on once this one had ended")
+            if silent > _GONE_SECONDS and word != _LEFT:
                 _end(process, f"no sign of life for {_GONE_SECONDS:.0f} s")
-        ending.wait(_SIGN_SECONDS)
+        if leaving:
+            time.sleep(_LAST_SIGN_SECONDS)
+        else:
+            ending.wait(_SIGN_SECONDS)
+        waited += _LAST_SIGN_SECONDS if leaving else _SIGN_SECONDS
 
 
 def _identity(pid: int) -> str:
@@ -263,4 +272,7 @@ def _end(process: int, why: str) -> None:
     sys.stderr.write(f"meshwright: process {process}{what} is gone: {why}\n")
     sys.stderr.flush()
     _leaving.set()
-    _leave(process)
+    try:
+        _client().key_value_set(f"{_SIGNS}{_state().process_id}", _LEFT, allow_overwrite=True)
+    finally:
+        os._exit(1)
