@@ -110,15 +110,15 @@ class Calling:
             same = False
         if not same:
             raise errors.InvalidArgumentError(
-                f"{name}: found {_shown(value)}, but it is static and the function was sharded "
-                f"for {_shown(example)}; shard the function for each value"
+                f"{name}: found {_shown(value)}, but it is static and the function was planned "
+                f"for {_shown(example)}; plan the function for each value"
             )
 
     def _rewritten(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Sequence[Any], Mapping[str, Any]]:
         unlike = errors.InvalidArgumentError(
-            f"found {_counted(args, kwargs)}, the function was sharded for "
+            f"found {_counted(args, kwargs)}, the function was planned for "
             f"{_counted(self.args, self.kwargs)}"
         )
         if self.signature is None:
@@ -156,7 +156,7 @@ class Calling:
             if not value:
                 return
             raise errors.InvalidArgumentError(
-                f"{name}: was not among the arguments that the function was sharded for"
+                f"{name}: was not among the arguments that the function was planned for"
             )
         if value is default or (
             type(value) is type(default)
@@ -165,7 +165,7 @@ class Calling:
         ):
             return
         raise errors.InvalidArgumentError(
-            f"{name}: found {_shown(value)}, but the function was sharded with its default "
+            f"{name}: found {_shown(value)}, but the function was planned with its default "
             f"{_shown(default)}; give it among the example arguments"
         )
 
@@ -324,7 +324,7 @@ def structure_difference(
             parts = [name for name in right if name.startswith((f"{lost[0]}[", f"{lost[0]}."))]
             instead = f"; {parts[0]} is in its place" if parts else ""
             return f"{lost[0]}: {what}{more}{instead}"
-    return f"the arguments have the structure {found}, the function was sharded for {expected}"
+    return f"the arguments have the structure {found}, the function was planned for {expected}"
 
 
 def check_leaf(name: str, leaf: Any, like: Any) -> bool:
@@ -344,16 +344,16 @@ def check_leaf(name: str, leaf: Any, like: Any) -> bool:
     if kind.shape == like.shape and kind.dtype == like.dtype:
         return is_weak(kind)
     found, expected = type_text(leaf), type_text(like)
-    advice = "convert it, or shard the function for it too (mw.jax.shard)"
+    advice = "convert it, or plan the function for it too"
     if kind.shape != like.shape:
-        advice = "shard the function for that shape too (mw.jax.shard), which makes a second plan"
+        advice = "plan the function for that shape too, which makes a second plan"
         if kind.shape[:1] < like.shape[:1] and kind.shape[1:] == like.shape[1:]:
             advice = (
-                f"if it is a smaller last batch, drop it or pad it to {like.shape[0]}; or shard the "
-                "function for that size too (mw.jax.shard), which makes a second plan"
+                f"if it is a smaller last batch, drop it or pad it to {like.shape[0]}; or plan the "
+                "function for that size too, which makes a second plan"
             )
     raise errors.InvalidArgumentError(
-        f"{name}: found {found}, the function was sharded for {expected}; {advice}"
+        f"{name}: found {found}, the function was planned for {expected}; {advice}"
     )
 
 
@@ -412,9 +412,9 @@ class Called:
                 False: "a strong type, as arrays have",
             }
             raise errors.InvalidArgumentError(
-                f"{signature.in_names[index]}: found {kinds[weak[index]]}, the function was sharded "
+                f"{signature.in_names[index]}: found {kinds[weak[index]]}, the function was planned "
                 f"for {kinds[not weak[index]]}, and with the other it is another program, as types are "
-                "promoted otherwise; convert it, or shard the function for it"
+                "promoted otherwise; convert it, or plan the function for it"
             )
 
     def _same_program(self, weak: tuple[bool, ...]) -> bool:

@@ -29,7 +29,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes a file, all or nothing."""
-    target = Path(path)
+    target = Path(path).absolute()
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)

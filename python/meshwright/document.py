@@ -294,6 +294,11 @@ class Plan:
         return list(self._data["warnings"])
 
     @property
+    def deviations(self) -> list[str]:
+        """The warnings that say why results are not those of the whole program."""
+        return [text for text in self.warnings if "the results are not the whole program's" in text]
+
+    @property
     def summary(self) -> Row:
         """The figures of the whole plan, without its lists."""
         lists = {

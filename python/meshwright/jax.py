@@ -279,7 +279,9 @@ def shard(
         given = {"mesh": mesh, "memory": "device", **options}
         document = _agreed(lambda: plan_program(program, cluster, given).to_json())
     else:
-        _check_plan(plan)
+        _check_plan(plan, cluster, options)
+        if plan.stages:
+            raise errors.InvalidArgumentError("the plan has a pipeline; mw.jax.pipeline runs it")
         document = plan.to_json()
     plan = Plan(document, program)
     if isinstance(mesh, Mesh):
@@ -316,12 +318,14 @@ def pipeline(
     """
     program = _program_of(fn, args, kwargs or {}, donate_argnums)
     if plan is None:
+        if stages is not None:
+            raise errors.InvalidArgumentError("stages: are those of a plan; give plan= as well")
         given = {"pipeline": "auto", "memory": "device", **options}
         with tempfile.TemporaryDirectory() as folder:
             emit = os.path.join(folder, "stages")
             plan = plan_program(program, cluster, {**given, "emit": emit})
             return Pipeline(plan, program, emit, devices)
-    _check_plan(plan)
+    _check_plan(plan, cluster, options)
     if not plan.stages:
         raise errors.InvalidArgumentError("the plan has no pipeline; mw.jax.shard runs it")
     folder = stages if stages is not None else plan.stages_folder
@@ -333,12 +337,18 @@ def pipeline(
     return Pipeline(Plan(plan.to_json(), program), program, folder, devices)
 
 
-def _check_plan(plan: Any) -> None:
+def _check_plan(plan: Any, cluster: Any, options: Mapping[str, Any]) -> None:
+    """Raises an error if it is none of a program, or what planning takes is given beside it."""
     if not isinstance(plan, Plan):
         raise errors.InvalidArgumentError(
             f'plan: found {type(plan).__name__}, expected a Plan: mw.Plan.load("plan.json") reads one'
         )
     plan._check_has_program()
+    given = [*options] if cluster is None else ["cluster", *options]
+    if given:
+        raise errors.InvalidArgumentError(
+            f"{given[0]}: is for making a plan, and plan= is one already; leave out one of them"
+        )
 
 
 def _program_of(

@@ -194,7 +194,10 @@ def lower(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], **jit_options
             f"found {fn.__name__}, a method of a jitted function; pass the function, or what "
             "function.lower(...) returns"
         )
-    jitted = fn if hasattr(fn, "lower") else jax.jit(fn, keep_unused=True, **jit_options)
+    try:
+        jitted = fn if hasattr(fn, "lower") else jax.jit(fn, keep_unused=True, **jit_options)
+    except ValueError as error:  # of an argument's number that the function has not
+        raise errors.InvalidArgumentError(errors.one_line(error)) from None
     calling = _calls.Calling.of(jitted, args, kwargs)
     if hasattr(jitted, "_jit_info"):
         _calls.check_examples(calling, args, kwargs)

@@ -110,7 +110,7 @@ def test_shapes_and_types(sharded):
     refused(
         lambda: sharded(PARAMS, BATCH[:40]),
         "x: found f32[40,32]",
-        "sharded for f32[64,32]",
+        "planned for f32[64,32]",
         "smaller last batch",
         "64",
     )
@@ -249,6 +249,7 @@ def test_stages_of_functions():
     train = mw.jax.shard(jitted, PARAMS, BATCH, plan=plan)
     refused(lambda: mw.plan(train, PARAMS, BATCH, **HERE), "pass the function itself")
     refused(lambda: mw.jax.shard(train, PARAMS, BATCH, **HERE), "pass the function itself")
+    refused(lambda: mw.jax.shard(step, PARAMS, BATCH, donate_argnums=9, **HERE), "only accepts 2")
     refused(lambda: mw.jax.shard(jitted, PARAMS, BATCH[:8], plan=plan), "another program")
     sizes = jax.export.symbolic_shape("b,32")
     open_batch = jax.ShapeDtypeStruct(sizes, jnp.float32)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import jax
 import kill_pipelines
@@ -80,7 +81,12 @@ def test_layers_of_a_loop_in_uneven_stages(tmp_path):
     assert staged
     devices = [part.devices() for part in staged[0].parts]
     assert devices == [{jax.devices()[row["devices"][0]]} for row in train.plan.stages]
-    assert np.asarray(staged[0]).shape == staged[0].shape
+    whole = np.asarray(staged[0])
+    assert (whole.shape, whole.nbytes) == (staged[0].shape, staged[0].nbytes)
+    assert len(staged[0]) == len(whole)
+    elsewhere = mock.patch.object(type(staged[0].parts[0]), "is_fully_addressable", False)
+    with elsewhere, pytest.raises(mw.InvalidArgumentError, match="on devices of other processes"):
+        np.asarray(staged[0])
 
     # What was donated is gone, and says so.
     newer, _ = train(state, *arguments[1:])
@@ -171,6 +177,8 @@ def test_what_does_not_belong_together(tmp_path):
     whole = mw.plan(step, *arguments, cluster="2xh100-sxm", mesh=2)
     with pytest.raises(mw.InvalidArgumentError, match=r"has no pipeline; mw\.jax\.shard runs it"):
         mw.jax.pipeline(step, *arguments, plan=whole)
+    with pytest.raises(mw.InvalidArgumentError, match=r"a pipeline; mw\.jax\.pipeline runs it"):
+        mw.jax.shard(step, *arguments, plan=plan)
 
 
 def small(rate=0.1, width=8):
@@ -230,6 +238,9 @@ def test_a_pipeline_is_exported_with_its_stages(planned_small, tmp_path):
         ({"plan": "plan.json"}, "plan: found str, expected a Plan"),
         ({"stages": "/nowhere"}, "cannot open /nowhere/stages.json"),
         ({"stages": __file__}, f"^cannot read {__file__}/stages.json: Not a directory"),
+        ({"micro_batches": 4}, "micro_batches: is for making a plan, and plan= is one"),
+        ({"cluster": "2xh100-sxm"}, "cluster: is for making a plan"),
+        ({"plan": None, "stages": "stages"}, "stages: are those of a plan"),
         ({"devices": []}, "devices: found none, expected different devices"),
         ({"devices": [0, 1]}, "devices: found int, expected"),
         ({"devices": [jax.devices()[0]] * 2}, "devices: found one twice, expected"),
@@ -239,6 +250,35 @@ def test_what_is_no_pipeline(planned_small, given, error):
     step, arguments, plan = planned_small
     with pytest.raises(mw.Error, match=error):
         mw.jax.pipeline(step, *arguments, **{"plan": plan, **given})
+
+
+def normalized(weights, x, y):
+    """Samples less what all of them have in common, as in a batch norm."""
+
+    def loss(weights):
+        h = x
+        for w in weights:
+            h = jax.numpy.tanh(h @ w)
+            h = (h - h.mean(0)) / (h.std(0) + 1)
+        return ((h - y) ** 2).mean()
+
+    return jax.tree.map(lambda w, g: w - g, weights, jax.grad(loss)(weights))
+
+
+def test_statistics_of_the_micro_batchs_own(tmp_path):
+    generator = np.random.default_rng(0)
+    *weights, x, y = (generator.standard_normal((8, 8), np.float32) for _ in range(6))
+    step = jax.jit(normalized, donate_argnums=0)
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    plan = mw.plan(step, weights, x, y, emit=tmp_path / "stages", **options)
+    with pytest.warns(UserWarning, match="each micro-batch takes its own, so the results are not"):
+        mw.jax.pipeline(step, weights, x, y, plan=plan)
+    numerics = plan.verify(repeats=0, trace=tmp_path / "trace.json").checks[0]
+    assert numerics.outcome == "ok", numerics
+    assert "on micro-batches that are alike" in numerics.remark
+    assert numerics.notes == plan.deviations != []
+    with pytest.raises(mw.InvalidArgumentError, match="its folder does not exist$"):
+        plan.verify(trace=tmp_path / "none" / "trace.json")
 
 
 def test_what_is_no_state(planned_small):

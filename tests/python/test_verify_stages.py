@@ -417,6 +417,7 @@ def another(tied, tmp_path, *, program=False, micro_batches=None, index=None, **
         ({"program": True}, "the stages are of another program"),
         ({"micro_batches": 4}, "is of another plan: it has 2 stages and 4 micro-batches"),
         ({"index": "{"}, "stages.json: Expecting property name"),
+        ({"index": "[" * 100_000}, "stages.json: maximum recursion depth exceeded"),
         ({"index": "[]"}, 'expected an object with "micro_batches"'),
         ({"index": '{"micro_batches": "2"}'}, '"micro_batches": found "2", expected an integer'),
         ({"index": '{"micro_batches": 2, "stages": []}'}, "found 0 stages and 2 micro-batches"),

@@ -84,6 +84,8 @@ class Pipeline(Called):
         self.program = program
         kept = program.signature.kept
         donated = [number for number, leaf in enumerate(kept) if leaf in program.signature.donated]
+        for deviation in plan.deviations:
+            warnings.warn(deviation, stacklevel=3)
         check_alike(facts(plan, program.contents, stages))
         self.runtime = load_runtime(plan, program.contents, stages, devices, donated)
         watch(_stages_by_process(self.runtime.places))

@@ -53,6 +53,13 @@ class StagedArray:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
     def is_deleted(self) -> bool:
         return any(part.is_deleted() for part in self.parts if isinstance(part, jax.Array))
 
@@ -61,6 +68,12 @@ class StagedArray:
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        parts = [part for part in self.parts if isinstance(part, jax.Array)]
+        if not all(part.is_fully_addressable for part in parts):
+            raise errors.InvalidArgumentError(
+                "parts of this array are on devices of other processes; all processes can call "
+                "mw.jax.to_checkpoint, which gives each a part of every array"
+            )
         whole = np.concatenate([np.asarray(part) for part in self.parts], self.dimension)
         return whole if dtype is None else whole.astype(dtype)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from meshwright import _library, errors
+from meshwright._outputs import check_file
 from meshwright.document import Plan
 from meshwright.program import Program, read_program
 from meshwright.verify.report import Check, Report
@@ -54,6 +55,8 @@ def verify(
     Callbacks that are there for what they do (jax.debug.print, io_callback without results) are not
     called.
     """
+    if trace is not None:
+        check_file(trace, "trace")
     if program is not None:
         read = read_program(program, (), {})
     elif plan.program is not None:

@@ -87,7 +87,7 @@ def read_stage_files(folder: str | os.PathLike[str]) -> StageFiles:
     contents = read_file(index, "; `meshwright plan --emit` writes it")
     try:
         data = json.loads(contents)
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise errors.InvalidArgumentError(f"{index}: {error}") from None
     reader = _Reader(index)
     micro_batches = reader.get(data, "micro_batches", int)
