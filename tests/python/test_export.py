@@ -112,6 +112,8 @@ def test_pipeline_export_trains_and_verifies(tmp_path):
     assert len(losses) == 2
     assert printed.endswith("\nverified\n"), printed
     assert run(launch / "verify.sh", "--repeats", "0", env=environment()).endswith("\nverified\n")
+    nothing = tmp_path / "nothing.py"
+    nothing.write_text("def make():\n    return None\n")
     for arguments, why in (
         (
             [script, "--verify", "--processes", "2"],
@@ -122,12 +124,21 @@ def test_pipeline_export_trains_and_verifies(tmp_path):
             "mw.jax.initialize: coordinator_address",
         ),
         ([tmp_path / "none.py"], f"{tmp_path}/none.py is no Python file"),
+        ([script, "--steps", "0"], "--steps: found 0, expected a number from 1"),
+        ([script, "--processes", "-1"], "--processes: found -1, expected a number from 1"),
+        ([nothing], f"make() of {nothing}: expected it to return step, state, batches"),
     ):
         command = [sys.executable, launch / "train.py", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, env=environment())
         assert done.returncode == 2
         assert done.stderr.startswith(f"train.py: {why}")
         assert done.stderr.count("\n") == 1
+    index = json.loads((stages / "stages.json").read_text())
+    for wrong in ("{", json.dumps({**index, "micro_batches": 4})):
+        (stages / "stages.json").write_text(wrong)
+        again = tmp_path / "again"
+        run(BINARY, "export", plan, "--to", "jax", "--stages", stages, "-o", again, code=2)
+        assert not again.exists()
 
 
 def test_another_program_is_refused(tmp_path, step_text):

@@ -2,7 +2,9 @@
 // `meshwright verify` needs to hold the plan against what XLA compiles.
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "meshwright/base/file.h"
+#include "meshwright/base/json_value.h"
 #include "meshwright/base/sha256.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -70,7 +73,11 @@ def read_arguments():
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--process", type=int, default=0)
     parser.add_argument("--coordinator", help="host:port of process 0")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    for name in ("steps", "processes"):
+        if getattr(arguments, name) < 1:
+            refuse(f"--{name}: found {getattr(arguments, name)}, expected a number from 1")
+    return arguments
 
 
 def run(arguments):
@@ -82,7 +89,10 @@ def run(arguments):
         refuse("--verify: a pipeline is verified in one process; use verify.sh")
     if arguments.processes > 1:
         mw.jax.initialize(arguments.coordinator, arguments.processes, arguments.process)
-    step, state, batches, *donated = load_make(arguments.script)()
+    made = load_make(arguments.script)()
+    if not isinstance(made, (tuple, list)) or not 3 <= len(made) <= 4:
+        refuse(f"make() of {arguments.script}: expected it to return step, state, batches[, donate_argnums]")
+    step, state, batches, *donated = made
     given = {"plan": plan, "donate_argnums": donated[0] if donated else ()}
     if plan.stages:
         train = mw.jax.pipeline(step, state, *batches(0), stages=HERE / "stages", **given)
@@ -140,8 +150,28 @@ absl::StatusOr<Artefact> ProgramFile(const Plan& plan, const std::string& path) 
   return Artefact{std::move(name), std::move(contents), false};
 }
 
+// Whether the index of a folder of stages can be of the plan: of as many stages and micro-batches.
+absl::Status CheckStageIndex(const Plan& plan, const std::string& path,
+                             const std::string& contents) {
+  absl::StatusOr<InputJson> json = ParseInputJson(contents, "the index");
+  absl::Status status = json.status();
+  if (json.ok()) {
+    const JsonValue index(*json, &status);
+    const int64_t stages = std::ssize(index.At("stages").Elements());
+    const int64_t micro_batches = index.At("micro_batches").Integer(1, INT64_MAX);
+    const int64_t planned = std::ssize(plan.pipeline->stages);
+    if (status.ok() && (stages != planned || micro_batches != plan.micro_batches)) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("is of another plan: it has ", stages, " stages and ", micro_batches,
+                       " micro-batches, the plan has ", planned, " and ", plan.micro_batches));
+    }
+  }
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("--stages: ", path, ": ", status.message()));
+}
+
 // Files of the folder that plan --emit wrote.
-absl::StatusOr<Artefacts> StageFiles(const std::string& folder) {
+absl::StatusOr<Artefacts> StageFiles(const Plan& plan, const std::string& folder) {
   std::error_code error;
   std::vector<std::string> names;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -164,7 +194,11 @@ absl::StatusOr<Artefacts> StageFiles(const std::string& folder) {
   }
   Artefacts files;
   for (const std::string& name : names) {
-    MW_ASSIGN_OR_RETURN(std::string contents, ReadFile(absl::StrCat(folder, "/", name)));
+    const std::string path = absl::StrCat(folder, "/", name);
+    MW_ASSIGN_OR_RETURN(std::string contents, ReadFile(path));
+    if (name == "stages.json") {
+      MW_RETURN_IF_ERROR(CheckStageIndex(plan, path, contents));
+    }
     files.push_back({absl::StrCat("stages/", name), std::move(contents), false});
   }
   return files;
@@ -214,7 +248,7 @@ absl::StatusOr<Artefacts> WriteJax(const Plan& plan, const ExportOptions& option
   Artefacts files = {{"plan.json", PlanToJson(plan), false}, {"train.py", kTrainer, false}};
   for (Artefact& file : JaxLaunchFiles(plan, counts, options)) files.push_back(std::move(file));
   if (pipeline) {
-    MW_ASSIGN_OR_RETURN(Artefacts stages, StageFiles(options.stages));
+    MW_ASSIGN_OR_RETURN(Artefacts stages, StageFiles(plan, options.stages));
     for (Artefact& file : stages) files.push_back(std::move(file));
   }
   if (options.program.empty()) return files;
