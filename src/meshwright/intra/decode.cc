@@ -76,7 +76,6 @@ class Decoder {
         op.rule = sets_.RuleOf(OpId(i));
         op.strategy = Strategy(mesh().rank(), kNoFactor);
         op.free = graph_.ops[i].kind == OpKind::kInstruction;
-        if (graph_.ops[i].kind == OpKind::kOutput) GiveOutputAsPinned(OpId(i), op);
         continue;
       }
       const CandidateSet& set = *problem_.nodes[node.index()].set;
@@ -91,13 +90,12 @@ class Decoder {
             StrategyOf(op.rule, op.rule.results[0], sets_.lists()[set.results[0]][s], mesh());
       }
     }
-  }
-
-  // An output that is made wherever it is needed decides nothing, but leaves as it is fixed.
-  void GiveOutputAsPinned(OpId id, PlannedOp& op) const {
+    // An output that is made wherever it is needed decides nothing, but leaves as it is fixed.
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const size_t id = graph_.outputs[i].index();
+      PlannedOp& op = plan_.ops[id];
       const std::optional<Sharding>& pin = in_.pins.outputs[i];
-      if (graph_.outputs[i] == id && pin.has_value() && !op.rule.operands.empty())
+      if (!problem_.node_of_op[id].valid() && pin.has_value() && !op.rule.operands.empty())
         op.strategy = StrategyOf(op.rule, op.rule.operands[0], *pin, mesh());
     }
   }

@@ -82,6 +82,10 @@ class Builder {
     for (size_t i = 0; i < graph_.parameters.size(); ++i) {
       parameter_of_op_[graph_.parameters[i].index()] = static_cast<int32_t>(i);
     }
+    output_of_op_.assign(graph_.ops.size(), -1);
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      output_of_op_[graph_.outputs[i].index()] = static_cast<int32_t>(i);
+    }
   }
 
   solve::NodeId AddNode(PlanningNode node) {
@@ -252,8 +256,7 @@ class Builder {
 
   // Outputs that are tied to a parameter have no node: their value goes to the parameter's.
   absl::Status AddOutput(OpId id) {
-    const size_t output =
-        std::find(graph_.outputs.begin(), graph_.outputs.end(), id) - graph_.outputs.begin();
+    const int32_t output = output_of_op_[id.index()];
     if (in_.tied[output] >= 0 || free(graph_[id].operands[0])) return absl::OkStatus();
     AddGroup(id);
     if (const std::optional<Sharding>& pin = in_.pins.outputs[output]; pin.has_value()) {
@@ -486,6 +489,7 @@ class Builder {
   std::vector<double> times_used_;        // by value: executions a step of what uses it most often
   std::vector<int32_t> carry_of_op_;      // by op: its carry, or -1
   std::vector<int32_t> parameter_of_op_;  // by op: its entry parameter, or -1
+  std::vector<int32_t> output_of_op_;     // by op: the output that it is, or -1
 };
 
 }  // namespace
