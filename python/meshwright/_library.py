@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import operator
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -117,10 +118,17 @@ def version() -> str:
 
 
 def _options(options: Mapping[str, Any]) -> bytes:
-    try:
-        return json.dumps(dict(options)).encode()
-    except TypeError as error:
-        raise errors.InvalidArgumentError(f"options: {error}") from None
+    """As JSON; numpy's whole numbers as Python's."""
+    texts = []
+    for name, value in options.items():
+        try:
+            text = json.dumps(value, allow_nan=False, default=operator.index, ensure_ascii=False)
+            texts.append(f"{json.dumps(name)}: {text}".encode())
+        except (TypeError, ValueError):  # UnicodeEncodeError too
+            raise errors.InvalidArgumentError(
+                f'option "{name}": found {value!r}, expected text in UTF-8 or a number'
+            ) from None
+    return b"{" + b", ".join(texts) + b"}"
 
 
 def plan(

@@ -28,10 +28,14 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file, all or nothing."""
-    target = Path(path).absolute()
+    """Writes a file, all or nothing; through symbolic links; into devices and pipes, which cannot
+    be replaced."""
+    target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(data)
+            return
         temporary.write_bytes(data)
         temporary.replace(target)
     except OSError as error:

@@ -7,7 +7,7 @@ The library reads them, and `meshwright help plan` explains them. `for` is a wor
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 Path = str | os.PathLike[str]
@@ -220,9 +220,10 @@ def as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if name in _LISTS:
-            values = [value] if isinstance(value, str) else list(value)
+            several = isinstance(value, Iterable) and not isinstance(value, str)
+            values = list(value) if several else [value]
             value = [os.fspath(v) if isinstance(v, os.PathLike) else v for v in values]
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
             value = ",".join(value)
         given[name] = value
     return given

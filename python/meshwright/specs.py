@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from meshwright import errors
@@ -15,13 +16,13 @@ def mesh_text(mesh: Any) -> str:
     """What `mesh` says as the planner reads it: "auto", 8, (2, 4), {"x": 2, "y": 4}, a jax Mesh."""
     if isinstance(mesh, str):
         return mesh
-    if isinstance(mesh, int):
-        return str(mesh)
+    if isinstance(mesh, Integral):  # numpy's too
+        return str(int(mesh))
     shape = getattr(mesh, "shape", mesh)  # of a jax Mesh: a mapping
-    if isinstance(shape, Mapping):
+    if isinstance(shape, Mapping) and shape:
         return ",".join(f"{name}={size}" for name, size in shape.items())
-    if isinstance(shape, Sequence) and all(isinstance(size, int) for size in shape):
-        return "x".join(str(size) for size in shape)
+    if isinstance(shape, Sequence) and shape and all(isinstance(size, Integral) for size in shape):
+        return "x".join(str(int(size)) for size in shape)
     raise errors.InvalidArgumentError(
         f'mesh: found {mesh!r}, expected "auto", "2x4", (2, 4), {{"x": 2, "y": 4}} or a jax Mesh'
     )

@@ -4,9 +4,12 @@ import ast
 import importlib.util
 import inspect
 import json
+import os
+import threading
 from pathlib import Path
 from typing import get_type_hints
 
+import numpy as np
 import pytest
 from meshwright.document import Plan
 from profiles import toy
@@ -108,6 +111,48 @@ def test_files_are_written(tmp_path, step_text):
     )
     assert "step_dollars" in csv.read_text().splitlines()[0]
     assert "vega-lite" in json.loads(plot.read_text())["$schema"]
+
+
+def test_links_and_pipes_are_written_through(tmp_path, step_text):
+    """Neither is replaced by a file."""
+    plan = mw.plan(step_text, cluster="8xh100-sxm", mesh="8")
+    link, target, pipe = tmp_path / "link", tmp_path / "target.json", tmp_path / "pipe"
+    link.symlink_to(target)
+    plan.save(link)
+    assert link.is_symlink() and mw.Plan.load(target) == plan
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    plan.save(pipe)
+    reader.join(timeout=60)
+    assert pipe.is_fifo() and read == [plan.to_json()]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("memory", float("inf")),
+        ("deadline", float("nan")),
+        ("cluster", [object()]),
+        ("cluster", b"8xh100-sxm"),
+        ("rules", 5),
+        ("fix", {"\udcff": "replicated"}),
+    ],
+)
+def test_values_of_no_use_are_named(step_text, name, value):
+    options = {"cluster": "8xh100-sxm", "mesh": "8", name: value}
+    with pytest.raises(mw.InvalidArgumentError, match=f'option "{name}": found '):
+        mw.plan(step_text, **options)
+
+
+def test_numbers_may_be_those_of_numpy(step_text):
+    for mesh in (np.int64(8), (np.int32(8),)):
+        plan = mw.plan(step_text, cluster="8xh100-sxm", mesh=mesh, threads=np.int64(1))
+        assert plan.mesh_shape == {"x": 8}
+    for mesh in ({}, ()):
+        with pytest.raises(mw.InvalidArgumentError, match="mesh: found "):
+            mw.plan(step_text, cluster="8xh100-sxm", mesh=mesh)
 
 
 def test_stages_of_a_pipeline_are_written(tmp_path, data):
