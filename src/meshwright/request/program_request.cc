@@ -36,8 +36,8 @@ absl::StatusOr<int32_t> ParseCount(const std::string& text, std::string_view wor
   if (text == word) return 0;
   int32_t count = 0;
   if (absl::SimpleAtoi(text, &count) && count >= 1 && count <= kMostStages) return count;
-  return absl::InvalidArgumentError(
-      StrCat(option, ": found \"", text, "\", expected ", word, " or a number from 1"));
+  return absl::InvalidArgumentError(StrCat(option, ": found \"", text, "\", expected ", word,
+                                           " or a number from 1 to ", kMostStages));
 }
 
 absl::StatusOr<PipelineChoice> ParsePipeline(const AskedOptions& options) {

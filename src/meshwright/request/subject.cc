@@ -2,7 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -22,13 +22,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool BeginsWithBrace(std::istream& text) {
-  char first = 0;
-  return text >> std::ws && text.get(first) && first == '{';
-}
-
-bool IsYaml(const std::string& name) {
-  return absl::EndsWith(name, ".yaml") || absl::EndsWith(name, ".yml");
+// A model's configuration, by how its text begins or by its name: a JSON object. What else begins
+// with a brace is a damaged program to its reader, which says what it found, unless it is called
+// JSON.
+bool IsConfiguration(std::string_view text, const std::string& name) {
+  if (absl::EndsWith(name, ".yaml") || absl::EndsWith(name, ".yml")) return true;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t brace = text.find_first_not_of(kBlanks);
+  if (brace == std::string_view::npos || text[brace] != '{') return false;
+  const size_t next = text.find_first_not_of(kBlanks, brace + 1);
+  return next == std::string_view::npos || text[next] == '"' || text[next] == '}' ||
+         absl::EndsWith(name, ".json");
 }
 
 constexpr size_t kBeginning = 4096;  // enough to find what a text begins with
@@ -39,8 +43,7 @@ absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
   const std::string& name = subject.name;
   if (subject.contents.has_value()) {
     MW_RETURN_IF_ERROR(CheckFileKind(*subject.contents, name, WantedFile::kProgramOrModel));
-    std::istringstream text(std::string(subject.contents->substr(0, kBeginning)));
-    return IsYaml(name) || BeginsWithBrace(text);
+    return IsConfiguration(subject.contents->substr(0, kBeginning), name);
   }
   std::error_code error;
   if (name == "-") return asked;
@@ -58,8 +61,7 @@ absl::StatusOr<bool> IsModel(const Subject& subject, bool asked) {
   std::string beginning(kBeginning, '\0');
   file.read(beginning.data(), static_cast<std::streamsize>(kBeginning));
   beginning.resize(static_cast<size_t>(file.gcount()));
-  std::istringstream text(beginning);
-  return IsYaml(name) || BeginsWithBrace(text);
+  return IsConfiguration(beginning, name);
 }
 
 absl::StatusOr<transformer::Model> ReadModel(const Subject& subject, std::string& description,

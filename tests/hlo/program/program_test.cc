@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string ErrorOfProgram(const char* text) {
-  const absl::StatusOr<Program> program = ParseProgram(text, "f");
+std::string ErrorOfProgram(std::string text) {
+  const absl::StatusOr<Program> program = ParseProgram(std::move(text), "f");
   EXPECT_FALSE(program.ok());
   EXPECT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(program.status().message());
@@ -94,6 +94,20 @@ TEST(ProgramTest, WhatIsNoProgramIsCalledWhatItIs) {
   EXPECT_THAT(error("module {\n  module {\n  }\n}"), testing::Not(HasSubstr("proto in protobuf")));
 }
 
+// Text stays text where a byte of it is damaged, and its reader says where.
+TEST(ProgramTest, ControlCharactersInTextHaveAPlace) {
+  for (const char control : {'\0', '\x01', '\x1b'}) {
+    const std::string byte(1, control);
+    EXPECT_THAT(
+        ErrorOfProgram("HloModule m\nENTRY e {\n  ROOT a" + byte + " = f32[8] parameter(0)\n}\n"),
+        HasSubstr("f:3:9: "));
+    EXPECT_THAT(ErrorOfProgram("e {\n  ROOT a" + byte + " = f32[8] parameter(0)\n}\n"),
+                HasSubstr("f:2:9: "));
+    EXPECT_THAT(ErrorOfProgram("#loc = loc(unknown)\nmodule {\n  func.func " + byte + "@main"),
+                HasSubstr("f:3:13: "));
+  }
+}
+
 TEST(ProgramTest, FormatsAreToldApart) {
   for (const auto& [text, kind] : {std::pair("e {\n  ROOT a = f32[8] parameter(0)\n}", "hlo_text"),
                                    std::pair("f32[8] negate(f32[8] a)", "hlo_text"),
@@ -103,7 +117,7 @@ TEST(ProgramTest, FormatsAreToldApart) {
                                              "#s}) -> tensor<8xf32> {\n"
                                              "  return %a : tensor<8xf32>\n}",
                                              "stablehlo")}) {
-    const absl::StatusOr<Program> program = ParseProgram(text, "f");
+    const absl::StatusOr<Program> program = ParseProgram(std::move(text), "f");
     ASSERT_TRUE(program.ok()) << program.status();
     EXPECT_EQ(program->input.kind, kind);
     EXPECT_EQ(program->graph.parameters.size(), 1u);

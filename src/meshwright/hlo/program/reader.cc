@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "meshwright/base/file.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -21,6 +22,14 @@ constexpr size_t kProbeBytes = 4096;
 
 bool IsControl(char c) {
   return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
+}
+
+// Whether it is text whatever follows, so that its reader says where a control character is. Protos
+// begin with the tag of a module, a name or a computation, which is none of these.
+bool BeginsLikeText(std::string_view contents) {
+  return !contents.empty() &&
+         (absl::ascii_isalpha(contents[0]) ||
+          std::string_view("%/#!").find(contents[0]) != std::string_view::npos);
 }
 
 // `text` after blanks and `//` comment lines.
@@ -107,7 +116,8 @@ absl::Status DecodeProgram(std::string& contents, std::string_view file_name) {
 HloFormat DetectHloFormat(std::string_view contents) {
   if (contents.starts_with(kBytecodeMagic) || IsJaxExport(contents)) return HloFormat::kMlir;
   const std::string_view probe = contents.substr(0, kProbeBytes);
-  if (std::any_of(probe.begin(), probe.end(), IsControl)) return HloFormat::kProto;
+  if (!BeginsLikeText(contents) && std::any_of(probe.begin(), probe.end(), IsControl))
+    return HloFormat::kProto;
   const std::string_view text = SkipComments(contents);
   // Aliases of attributes and types may stand first; HLO text begins with neither.
   if (text.starts_with('#') || text.starts_with('!')) return HloFormat::kMlir;
