@@ -26,7 +26,7 @@ ENTRY e {
   EXPECT_TRUE(module.ok()) << module.status();
   if (!module.ok()) return -2;
   const Computation& entry = module->entry_computation();
-  return IdentityOperand(entry, entry[entry.root]);
+  return IdentityOperand(*module, {&entry}, entry[entry.root]);
 }
 
 TEST(Identity, NeutralElements) {

@@ -1,5 +1,6 @@
 #include "meshwright/hlo/inline_calls.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -137,6 +138,32 @@ TEST(InlineCallsTest, NestedCallsAndSharedLoops) {
   EXPECT_EQ(inlined.computations.size(), 5u) << "two bodies, two conditions, the entry";
   EXPECT_EQ(inlined.input_output_alias, module.input_output_alias);
   EXPECT_EQ(*InlineCalls(inlined), inlined);
+}
+
+// A quotient by 1 computes nothing, whether the 1 stands beside it or comes as an argument.
+TEST(InlineCallsTest, NeutralArguments) {
+  const Module module = Parse(R"(HloModule m
+
+divide {
+  x = f32[4] parameter(0)
+  n = f32[] parameter(1)
+  all = f32[4] broadcast(n), dimensions={}
+  q = f32[4] divide(x, all)
+  ROOT s = f32[4] sine(q)
+}
+ENTRY main {
+  a = f32[4] parameter(0)
+  one = f32[] constant(1)
+  two = f32[] constant(2)
+  b = f32[4] call(a, one), to_apply=divide
+  ROOT c = f32[4] call(b, two), to_apply=divide
+})");
+  ExpectInlined(module);
+  const Graph graph = *BuildGraph(module);
+  const auto quotients = std::count_if(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
+    return op.instruction->opcode == Opcode::kDivide;
+  });
+  EXPECT_EQ(quotients, 1);
 }
 
 // By what main ends with.

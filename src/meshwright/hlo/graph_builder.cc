@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/status.h"
 #include "meshwright/hlo/dead_code.h"
-#include "meshwright/hlo/identity.h"
 #include "meshwright/hlo/inline_calls.h"
 
 // The walk itself: names, views, the module's boundary, and instructions that only move values
@@ -91,6 +90,7 @@ absl::StatusOr<Graph> GraphBuilder::Build() {
   }
   Frame entry;
   entry.computation = &module_.entry_computation();
+  entry.site = {entry.computation};
   active_[module_.entry.index()] = true;
   for (InstructionId id : entry.computation->parameters) {
     if (!id.valid() || id.index() >= entry.computation->instructions.size()) {
@@ -202,6 +202,10 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Enter(const Frame& caller, cons
   }
   Frame frame;
   frame.computation = &callee;
+  frame.site = {&callee};
+  if (call.opcode == Opcode::kCall || call.opcode == Opcode::kFusion) {
+    frame.site = {&callee, &call, &caller.site};
+  }
   frame.prefix =
       call_sites_[called.index()] > 1 ? absl::StrCat(caller.prefix, call.name, "/") : caller.prefix;
   frame.multiplicity = multiplicity;
@@ -255,7 +259,7 @@ absl::StatusOr<GraphBuilder::View> GraphBuilder::Visit(Frame& frame) {
 
 absl::StatusOr<GraphBuilder::View> GraphBuilder::Translate(const Frame& frame,
                                                            const Instruction& instruction) {
-  if (const int operand = IdentityOperand(*frame.computation, instruction); operand >= 0) {
+  if (const int operand = IdentityOperand(module_, frame.site, instruction); operand >= 0) {
     return OperandView(frame, instruction, static_cast<size_t>(operand));
   }
   const int32_t translator = translator_of_[static_cast<size_t>(instruction.opcode)];

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "meshwright/hlo/flatten.h"
 #include "meshwright/hlo/graph.h"
+#include "meshwright/hlo/identity.h"
 #include "meshwright/hlo/module.h"
 
 namespace meshwright {
@@ -38,6 +39,7 @@ class GraphBuilder {
   // One visit of a computation.
   struct Frame {
     const Computation* computation = nullptr;
+    CallSite site;
     std::string prefix;  // of the names of ops
     double multiplicity = 1;
     int32_t loop = -1;

@@ -1,6 +1,7 @@
 #include "meshwright/hlo/identity.h"
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -9,16 +10,40 @@
 namespace meshwright {
 namespace {
 
+// The constant that every element of `id` is taken from; nullptr: there is none.
+const Instruction* ConstantOf(const Module& module, const CallSite& of, InstructionId id) {
+  std::deque<CallSite> entered;
+  const CallSite* site = &of;
+  while (true) {
+    const Instruction& instruction = (*site->computation)[id];
+    switch (instruction.opcode) {
+      case Opcode::kConstant:
+        return &instruction;
+      case Opcode::kBroadcast:
+        if (instruction.operands.size() != 1) return nullptr;
+        id = instruction.operands[0];
+        break;
+      case Opcode::kParameter:
+        if (site->call == nullptr) return nullptr;
+        id = site->call->operands[static_cast<size_t>(instruction.parameter_number)];
+        site = site->caller;
+        break;
+      case Opcode::kCall:
+      case Opcode::kFusion:
+        site = &entered.emplace_back(CallSite{&module[instruction.called[0]], &instruction, site});
+        id = site->computation->root;
+        break;
+      default:
+        return nullptr;
+    }
+  }
+}
+
 // Every element of `id` is `number`, written as HLO text writes it.
-bool IsFilledWith(const Computation& computation, InstructionId id, std::string_view number) {
-  const Instruction* constant = &computation[id];
-  while (constant->opcode == Opcode::kBroadcast && constant->operands.size() == 1) {
-    constant = &computation[constant->operands[0]];
-  }
-  if (constant->opcode != Opcode::kConstant || !constant->shape.is_array() ||
-      constant->literal.elided) {
-    return false;
-  }
+bool IsFilledWith(const Module& module, const CallSite& site, InstructionId id,
+                  std::string_view number) {
+  const Instruction* const constant = ConstantOf(module, site, id);
+  if (constant == nullptr || !constant->shape.is_array() || constant->literal.elided) return false;
   const ElementType type = constant->shape.type;
   if (type == ElementType::kC64 || type == ElementType::kC128) return false;
   std::string element;
@@ -53,13 +78,13 @@ constexpr NeutralElement kNeutralElements[] = {
 
 }  // namespace
 
-int IdentityOperand(const Computation& computation, const Instruction& instruction) {
+int IdentityOperand(const Module& module, const CallSite& site, const Instruction& instruction) {
   if (!instruction.sharding.empty() || instruction.operands.empty() ||
       !instruction.shape.is_array()) {
     return -1;
   }
   const auto same = [&](size_t operand) {
-    const Shape& shape = computation[instruction.operands[operand]].shape;
+    const Shape& shape = (*site.computation)[instruction.operands[operand]].shape;
     return shape.is_array() && shape.type == instruction.shape.type &&
            shape.dims == instruction.shape.dims;
   };
@@ -78,7 +103,7 @@ int IdentityOperand(const Computation& computation, const Instruction& instructi
   for (const NeutralElement& neutral : kNeutralElements) {
     if (neutral.opcode != instruction.opcode) continue;
     const auto is_neutral = [&](size_t operand) {
-      return IsFilledWith(computation, instruction.operands[operand], neutral.number);
+      return IsFilledWith(module, site, instruction.operands[operand], neutral.number);
     };
     if (same(0) && is_neutral(1)) return 0;
     if (neutral.on_the_left && same(1) && is_neutral(0)) return 1;

@@ -81,12 +81,14 @@ void LeafFinder::FindSinglePlaces() {
   }
 }
 
-LeafFinder::Leaves LeafFinder::Visit(ComputationId c, const std::vector<Leaves>& arguments) {
+LeafFinder::Leaves LeafFinder::Visit(ComputationId c, const std::vector<Leaves>& arguments,
+                                     const Instruction* call, const CallSite* caller) {
   const Computation& computation = module_[c];
+  const CallSite site = {&computation, call, caller};
   std::vector<Leaves> views;
   views.reserve(computation.instructions.size());
   for (const Instruction& instruction : computation.instructions) {
-    views.push_back(Translate(computation, instruction, arguments, views));
+    views.push_back(Translate(site, instruction, arguments, views));
     views.back().resize(static_cast<size_t>(LeafCount(instruction.shape)));
   }
   Leaves root = views[computation.root.index()];
@@ -94,8 +96,7 @@ LeafFinder::Leaves LeafFinder::Visit(ComputationId c, const std::vector<Leaves>&
   return root;
 }
 
-LeafFinder::Leaves LeafFinder::Translate(const Computation& computation,
-                                         const Instruction& instruction,
+LeafFinder::Leaves LeafFinder::Translate(const CallSite& site, const Instruction& instruction,
                                          const std::vector<Leaves>& arguments,
                                          const std::vector<Leaves>& views) {
   switch (instruction.opcode) {
@@ -112,13 +113,13 @@ LeafFinder::Leaves LeafFinder::Translate(const Computation& computation,
     case Opcode::kGetTupleElement: {
       const InstructionId operand = instruction.operands[0];
       const LeafOffsets::Range range =
-          offsets_.Element(computation[operand].shape, instruction.tuple_index);
+          offsets_.Element((*site.computation)[operand].shape, instruction.tuple_index);
       const auto begin = views[operand.index()].begin() + range.begin;
       return Leaves(begin, begin + range.count);
     }
     case Opcode::kCall:
     case Opcode::kFusion:
-      return Visit(instruction.called[0], Operands(instruction, views));
+      return Visit(instruction.called[0], Operands(instruction, views), &instruction, &site);
     case Opcode::kAsyncStart:
       if (CallsWrappedOperation(instruction)) {
         Visit(instruction.called[0], Operands(instruction, views));
@@ -141,7 +142,7 @@ LeafFinder::Leaves LeafFinder::Translate(const Computation& computation,
   if (const Op* op = TakeOp(OpKind::kInstruction, instruction)) {
     return Leaves(op->results.begin(), op->results.end());
   }
-  if (const int operand = IdentityOperand(computation, instruction); operand >= 0) {
+  if (const int operand = IdentityOperand(module_, site, instruction); operand >= 0) {
     return views[instruction.operands[static_cast<size_t>(operand)].index()];
   }
   if (HandsOn(instruction)) return views[instruction.operands[0].index()];

@@ -6,6 +6,7 @@
 
 #include "meshwright/hlo/flatten.h"
 #include "meshwright/hlo/graph.h"
+#include "meshwright/hlo/identity.h"
 #include "meshwright/hlo/module.h"
 
 namespace meshwright {
@@ -24,9 +25,10 @@ class LeafFinder {
 
  private:
   void FindSinglePlaces();
-  // Walks one computation; returns the leaves of its root.
-  Leaves Visit(ComputationId c, const std::vector<Leaves>& arguments);
-  Leaves Translate(const Computation& computation, const Instruction& instruction,
+  // Walks one computation; returns the leaves of its root. `call`, `caller`: as in CallSite.
+  Leaves Visit(ComputationId c, const std::vector<Leaves>& arguments,
+               const Instruction* call = nullptr, const CallSite* caller = nullptr);
+  Leaves Translate(const CallSite& site, const Instruction& instruction,
                    const std::vector<Leaves>& arguments, const std::vector<Leaves>& views);
   // The next op, if it stands for `instruction`; else nullptr.
   const Op* TakeOp(OpKind kind, const Instruction& instruction);
