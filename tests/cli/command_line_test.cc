@@ -83,6 +83,18 @@ TEST(CommandLine, BadUsage) {
                 2, "--progress");
   ExpectFailure(RunMeshwright({"estimate", "a.hlo", "--cluster", "h100-sxm"}), 2,
                 "--mesh is required");
+  ExpectFailure(RunMeshwright({"plan", "a.hlo", "--mesh", "8", "--mesh", "2x4"}), 2,
+                "--mesh: taken once, but given 2");
+}
+
+TEST(CommandLine, FilesNamedLikeOptions) {
+  ExpectFailure(RunMeshwright({"plan", "-x.hlo", "--cluster", "8xh100-sxm"}), 2,
+                "-x.hlo: there is no such option, `meshwright plan --help` lists them; a file of "
+                "this name is ./-x.hlo, or stands last, behind --");
+  ExpectFailure(RunMeshwright({"plan", "--cluster", "8xh100-sxm", "--", "-x.hlo"}), 2,
+                "-x.hlo: neither a file nor a model");
+  ExpectFailure(RunMeshwright({"plan", "a.hlo", "--cluster", "8xh100-sxm", "-o", "-x"}), 2,
+                "a.hlo: neither a file nor a model");  // -x is a value
 }
 
 TEST(CommandLine, CommandsThatAreMisspelt) {
@@ -348,6 +360,10 @@ TEST_F(PlanCommand, BadPrograms) {
   ExpectFailure(plan(folder_.Write("noise.hlo", "\x01\x02noise")), 2, "noise.hlo");
   ExpectFailure(plan(folder_.Write("cut.hlo", std::string(kStep).substr(0, 200))), 2, "cut.hlo:");
   ExpectFailure(plan("/dev/zero"), 2, "it is a device");
+  ExpectFailure(plan(folder_.Write("brace.hlo", "{ ENTRY e {")), 2,
+                "brace.hlo:1:1: expected 'HloModule' (HLO text) or 'module' (MLIR), found \"{\"");
+  ExpectFailure(plan(folder_.Write("brace.json", "{'hidden_size': 8}")), 2,
+                "--global-batch is required");  // as a model
   ExpectFailure(RunMeshwright({"plan", "-", "--cluster", "8xh100-sxm"}, "HloModule"), 2, "<stdin>");
 }
 
@@ -404,13 +420,16 @@ TEST_F(VerifyCommand, HandsItsOptionsAndTheExitCodeOn) {
                                {"plan.json", "--program", "step.hlo", "--devices", "host:4",
                                 "--repeats", "0", "--seed", "9", "--json"});
   EXPECT_EQ(run.exit_code, 4);
-  EXPECT_EQ(run.out, "plan.json --program step.hlo --devices host:4 --repeats 0 --seed 9 --json\n");
+  EXPECT_EQ(run.out,
+            "--program=step.hlo --devices=host:4 --repeats=0 --seed=9 --json -- plan.json\n");
 }
 
 TEST_F(VerifyCommand, BadUsage) {
   ExpectFailure(Verify("#!/bin/sh\n", {"plan.json"}), 2, "--program is required");
   ExpectFailure(Verify("#!/bin/sh\n", {"plan.json", "--program", "p", "--repeats", "-1"}), 2,
                 "--repeats");
+  ExpectFailure(Verify("#!/bin/sh\n", {"plan.json", "--program", folder_.Path("")}), 2,
+                "--program: " + folder_.Path("") + ": this is a folder, not a program");
   setenv("MESHWRIGHT_PYTHON", "/no/python", 1);
   const RunResult run = RunMeshwright({"verify", "plan.json", "--program", "p"});
   unsetenv("MESHWRIGHT_PYTHON");

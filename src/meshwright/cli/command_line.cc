@@ -6,12 +6,14 @@
 #include <csignal>
 #include <exception>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -33,6 +35,20 @@ constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
 // Files are written in one step at the end, so there is nothing to clean up.
 void ExitOnInterrupt(int) { _exit(kInterrupted); }
 
+// Whether `word` of a command line, behind `before`, is an option of one letter that there is.
+// CLI11 takes a file named -x for several of them, and misses the file.
+absl::Status CheckShortOption(const std::string& before, std::string_view word,
+                              const CLI::App& command, std::string_view title) {
+  if (!word.starts_with("-") || word.size() < 2) return absl::OkStatus();
+  if (command.get_option_no_throw(std::string(word.substr(0, 2))) != nullptr)
+    return absl::OkStatus();
+  const CLI::Option* const option = command.get_option_no_throw(before);
+  if (option != nullptr && option->get_type_size() > 0) return absl::OkStatus();  // `--seed -1`
+  return absl::InvalidArgumentError(StrCat(word, ": there is no such option, `", title,
+                                           " --help` lists them; a file of this name is ./", word,
+                                           ", or stands last, behind --"));
+}
+
 // What CLI11 says nothing of, or nothing helpful: `--name=`, which it takes for an option whose
 // value is the next argument, an option that the command does not have, and no such command.
 absl::Status CheckWords(int argc, char** argv, const CLI::App& app) {
@@ -45,7 +61,10 @@ absl::Status CheckWords(int argc, char** argv, const CLI::App& app) {
       MW_ASSIGN_OR_RETURN(command, FindCommand(*command, std::string(word), title));
       absl::StrAppend(&title, " ", argv[i]);
     }
-    if (!word.starts_with("--")) continue;
+    if (!word.starts_with("--")) {
+      MW_RETURN_IF_ERROR(CheckShortOption(argv[i - 1], word, *command, title));
+      continue;
+    }
     const size_t equals = word.find('=');
     const std::string name(word.substr(0, equals));
     if (command->get_option_no_throw(name) == nullptr) {
@@ -91,11 +110,22 @@ int Run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(error, text, text);
+      const absl::Status printed = PrintOutput(text.str());
+      if (!printed.ok()) PrintError(FromAbsl(printed.message()));
+      return ExitCode(printed);
+    }
+    std::string message = error.what();
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+      // "--mesh: At Most 1 required but received 2"
+      absl::StrReplaceAll({{"At Most 1 required but received", "taken once, but given"}}, &message);
+    }
     const auto chosen = app.get_subcommands();
     const std::string command =
         chosen.empty() ? std::string() : absl::StrCat(chosen[0]->get_name(), " ");
-    PrintError(absl::StrCat(error.what(), "\n  run `meshwright ", command, "--help` for usage"));
+    PrintError(absl::StrCat(message, "\n  run `meshwright ", command, "--help` for usage"));
     return kBadInput;
   }
   if (parse_only) return 0;

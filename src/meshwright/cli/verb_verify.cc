@@ -31,10 +31,11 @@ struct VerifyCommand {
 absl::Status RunVerify(const VerifyCommand& command) {
   std::vector<std::string> arguments = PythonWorker("meshwright.verify.__main__");
   const std::string python = arguments[0];
-  arguments.insert(arguments.end(), {command.plan, "--program", command.program});
+  // Values behind `=`, and the plan behind `--`: files may be named like options.
   const auto add = [&arguments](const char* option, const std::string& value) {
-    arguments.insert(arguments.end(), {option, value});
+    arguments.push_back(absl::StrCat(option, "=", value));
   };
+  add("--program", command.program);
   if (!command.stages.empty()) add("--stages", command.stages);
   if (command.pipeline) arguments.emplace_back("--pipeline");
   if (!command.trace.empty()) add("--trace", command.trace);
@@ -42,6 +43,7 @@ absl::Status RunVerify(const VerifyCommand& command) {
   add("--repeats", absl::StrCat(command.repeats));
   add("--seed", absl::StrCat(command.seed));
   if (command.json) arguments.emplace_back("--json");
+  arguments.insert(arguments.end(), {"--", command.plan});
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -60,7 +62,9 @@ Action AddVerifyVerb(CLI::App& app) {
   app.add_option("PLAN", command->plan, "plan.json, as plan and estimate write it")
       ->required()
       ->check(IsFileOf(WantedFile::kPlan));
-  app.add_option("--program", command->program, "the program that was planned")->required();
+  app.add_option("--program", command->program, "the program that was planned")
+      ->required()
+      ->check(IsFileOf(WantedFile::kProgram));
   app.add_option("--stages", command->stages,
                  "of a plan with a pipeline: the folder that plan --emit wrote");
   app.add_flag("--pipeline", command->pipeline,
