@@ -140,6 +140,23 @@ def test_donated_outputs_are_not_fixed_otherwise():
         )
 
 
+def test_hlo_is_moved_as_planned():
+    """As the StableHLO of the same program: before the loop, not in it."""
+
+    def step(x, v):
+        def turn(i, c):
+            rows = jax.lax.dynamic_slice(c, (i, 0), (4, 32))
+            return jax.lax.dynamic_update_slice(c, rows * v, (2 * i, 0))
+
+        return jax.lax.fori_loop(0, 12, turn, x)
+
+    lowered = jax.jit(step).lower(jnp.ones((64, 32)), jnp.ones(32))
+    text = lowered.as_text(dialect="hlo", debug_info=True)
+    plan = mw.plan(text, cluster=CLUSTER, mesh="x=2,y=4", fix={"x": "[y,x]", "v": "[y]"})
+    report = plan.verify(text, repeats=0)
+    assert report.passed, str(report)
+
+
 # Gathered once before the loop, or not at all, however its rounds want it.
 @pytest.mark.parametrize("fix", ["[_,x]", "[x,y]", "[x,_]"])
 def test_loops_carry_what_their_bodies_move(fix):

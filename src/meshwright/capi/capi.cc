@@ -26,7 +26,6 @@
 #include "meshwright/hlo/stablehlo/reader.h"
 #include "meshwright/hlo/stablehlo/separate_functions.h"
 #include "meshwright/inter/layers/fingerprint.h"
-#include "meshwright/plan/annotate/annotate.h"
 #include "meshwright/plan/annotate/annotate_stablehlo.h"
 #include "meshwright/plan/annotate/apply_plan.h"
 #include "meshwright/plan/document/plan_json.h"
@@ -70,8 +69,7 @@ std::string StagesJson(const std::vector<StageFile>& stages) {
 absl::StatusOr<std::string> RunnableProto(const Program& program, const AppliedPlan& plan) {
   MW_ASSIGN_OR_RETURN(const Module module, InlineCalls(*program.module));
   MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(module));
-  return ToHloProto(WithMovements(AnnotateModule(graph, plan.mesh, plan.values, plan.outputs),
-                                  graph, plan.mesh, plan.values, plan.movements));
+  return ToHloProto(WithMovements(graph, plan.mesh, plan.values, plan.outputs, plan.movements));
 }
 
 // StableHLO with a function of its own for every call.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
+#include "meshwright/plan/annotate/annotate.h"
 #include "meshwright/sharding/hlo_sharding.h"
 
 namespace meshwright {
@@ -37,8 +38,12 @@ class InstructionNumbers {
       computations_[&graph.module->computations[c]] = c;
   }
   Constraints& At(const Op& op, ConstraintsOf* all) const {
-    const auto index = static_cast<size_t>(op.instruction - op.computation->instructions.data());
-    return (*all)[computations_.at(op.computation)][index];
+    return At(*op.computation, *op.instruction, all);
+  }
+  Constraints& At(const Computation& computation, const Instruction& instruction,
+                  ConstraintsOf* all) const {
+    const auto index = static_cast<size_t>(&instruction - computation.instructions.data());
+    return (*all)[computations_.at(&computation)][index];
   }
 
  private:
@@ -119,6 +124,17 @@ std::vector<std::string> PathTexts(const std::vector<Movements::Path>& paths, si
   return texts;
 }
 
+// The same, of `value`. A loop would carry it as its body first wants it; that it is seen otherwise
+// before keeps Shardy from spreading what is wanted to the loop. `seen`: by ValueId.
+std::vector<std::string> Steps(const Graph& graph, const std::vector<Sharding>& seen, ValueId value,
+                               const std::vector<Movements::Path>& paths, size_t k,
+                               const Sharding& wanted, const Mesh& mesh) {
+  std::vector<std::string> steps = PathTexts(paths, k, wanted, mesh);
+  if (graph[graph[value].producer].kind == OpKind::kLoopParameter)
+    steps.insert(steps.begin(), ToHloShardingText(seen[value.index()], mesh));
+  return steps;
+}
+
 // `kept`, `seen`: by ValueId, how values are kept and how what stands for them in the module is
 // sharded. `paths`: of operands, by OpId, or empty.
 ConstraintsOf OperandConstraints(const Graph& graph, const Mesh& mesh,
@@ -136,10 +152,51 @@ ConstraintsOf OperandConstraints(const Graph& graph, const Mesh& mesh,
       const Sharding& wanted = needed[i].empty() ? kept[v] : needed[i][k];
       if (wanted == seen[v]) continue;
       numbers.At(op, &at).operands[k] =
-          PathTexts(i < paths.size() ? paths[i] : std::vector<Movements::Path>(), k, wanted, mesh);
+          Steps(graph, seen, op.operands[k],
+                i < paths.size() ? paths[i] : std::vector<Movements::Path>(), k, wanted, mesh);
     }
   }
   return at;
+}
+
+// Whether leaves of the instruction are its operands.
+bool IsFlatTuple(const Instruction& instruction) {
+  return instruction.opcode == Opcode::kTuple &&
+         std::all_of(instruction.shape.tuple.begin(), instruction.shape.tuple.end(),
+                     [](const Shape& element) { return element.is_array(); });
+}
+
+// What loops start from, moved to how they carry it. `seen`, `free`: by ValueId.
+void AddLoopStarts(const Graph& graph, const Mesh& mesh, const std::vector<Sharding>& seen,
+                   const std::vector<bool>& free,
+                   const std::vector<std::vector<Movements::Path>>& paths, ConstraintsOf* at) {
+  const InstructionNumbers numbers(graph);
+  for (const Carry& carry : graph.carries) {
+    const Sharding& carried = seen[carry.parameter.index()];
+    if (carried == seen[carry.init.index()] || free[carry.init.index()]) continue;
+    const OpId id = graph[carry.parameter].producer;
+    const Op& parameter = graph[id];
+    const Instruction& start = (*parameter.computation)[parameter.instruction->operands[0]];
+    if (!IsFlatTuple(start)) continue;
+    const auto leaf = static_cast<size_t>(parameter.leaf_number);
+    numbers.At(*parameter.computation, start, at).operands[leaf] =
+        Steps(graph, seen, carry.init, paths[id.index()], 0, carried, mesh);
+  }
+}
+
+// What results go through on their way to how they leave, which the root's annotation says.
+void AddOutputPaths(const Graph& graph, const Mesh& mesh, const std::vector<bool>& free,
+                    const std::vector<std::vector<Movements::Path>>& paths, ConstraintsOf* at) {
+  const Computation& entry = graph.module->entry_computation();
+  const Instruction& root = entry[entry.root];
+  if (!IsFlatTuple(root) || root.operands.size() != graph.outputs.size()) return;
+  const InstructionNumbers numbers(graph);
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const OpId id = graph.outputs[i];
+    if (paths[id.index()].empty() || free[graph[id].operands[0].index()]) continue;
+    for (const Sharding& step : paths[id.index()][0])
+      numbers.At(entry, root, at).operands[i].push_back(ToHloShardingText(step, mesh));
+  }
 }
 
 Module WithConstraints(Module module, const ConstraintsOf& at) {
@@ -176,8 +233,8 @@ Module WithOperandConstraints(Module module, const Graph& graph, const Mesh& mes
                          OperandConstraints(graph, mesh, kept, kept, needed, {}));
 }
 
-Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
-                     const std::vector<Sharding>& kept, const Movements& movements) {
+Module WithMovements(const Graph& graph, const Mesh& mesh, const std::vector<Sharding>& kept,
+                     const std::vector<Sharding>& outputs, const Movements& movements) {
   const std::vector<bool> free = AnalyzeFusion(graph).free;  // by ValueId
   const auto can_be_partial = [&](OpId op) {
     return CanMakePartialSums(graph, free, graph[op], !movements.pending[op.index()].empty());
@@ -191,8 +248,14 @@ Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
     if (const auto& shared = movements.shared[id.index()]; shared.has_value())
       seen[graph[id].results[0].index()] = *shared;
   }
+  for (const Carry& carry : graph.carries) {
+    const auto& computed = movements.computed[graph[carry.parameter].producer.index()];
+    if (!computed.empty()) seen[carry.parameter.index()] = computed[0];
+  }
   ConstraintsOf at =
       OperandConstraints(graph, mesh, kept, seen, movements.needed, movements.operand_paths);
+  AddLoopStarts(graph, mesh, seen, free, movements.operand_paths, &at);
+  AddOutputPaths(graph, mesh, free, movements.operand_paths, &at);
   const InstructionNumbers numbers(graph);
   const auto erase_free = [&](const Op& op, Constraints& here) {
     for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -215,6 +278,8 @@ Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
       continue;
     }
     Constraints& here = numbers.At(op, &at);
+    if (seen[value.index()] != kept[value.index()])
+      here.computed = ToHloShardingText(kept[value.index()], mesh);
     const AxisList& made = pending[i].empty() ? partial : pending[i];
     here.computed_unreduced = AxisNames(made, mesh);
     if (!computed.empty()) here.computed = ToHloShardingText(computed[0], mesh);
@@ -237,7 +302,7 @@ Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
                                    needed.empty() ? kept[operand.index()] : needed[k], mesh);
     }
   }
-  return WithConstraints(std::move(module), at);
+  return WithConstraints(AnnotateModule(graph, mesh, seen, outputs), at);
 }
 
 }  // namespace meshwright

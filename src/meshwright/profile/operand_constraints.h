@@ -20,13 +20,15 @@ Module WithOperandConstraints(Module module, const Graph& graph, const Mesh& mes
                               const std::vector<Sharding>& kept,
                               const std::vector<std::vector<Sharding>>& needed);
 
-// The same for all that a plan moves: results that are computed otherwise than they are kept have a
-// reshape behind them, and partial sums that are added before they are combined the frontend
-// attribute kUnreduced, the names of axes with commas between them. XLA does not check that claim,
-// so what makes them has all of its operands constrained. `graph`: of a module without calls.
+// The module of `graph`, which has no calls, annotated with all that a plan moves: what a loop
+// starts from is moved to how it is carried and the program's results along their paths, results
+// that are computed otherwise than they are kept have a reshape behind them, and partial sums that
+// are added before they are combined the frontend attribute kUnreduced, the names of axes with
+// commas between them. XLA does not check that claim, so what makes them has all of its operands
+// constrained. `outputs`: how results leave.
 inline constexpr char kUnreduced[] = "meshwright.unreduced";
-Module WithMovements(Module module, const Graph& graph, const Mesh& mesh,
-                     const std::vector<Sharding>& kept, const Movements& movements);
+Module WithMovements(const Graph& graph, const Mesh& mesh, const std::vector<Sharding>& kept,
+                     const std::vector<Sharding>& outputs, const Movements& movements);
 
 }  // namespace meshwright
 
