@@ -22,14 +22,15 @@ using ::testing::HasSubstr;
 const std::string kProgram = HloData("tiny_gpt.train.hlo.pb.gz");
 
 // What is answered to options in JSON over the defaults of `plan`.
-absl::StatusOr<PlanAnswer> AskedIn(const std::string& subject, const std::string& json) {
+absl::StatusOr<PlanAnswer> AskedIn(const std::string& subject, const std::string& json,
+                                   PlanningHooks hooks = {}) {
   AskedOptions asked;
   absl::StatusOr<GivenOptions> given = ReadOptions(json, PlanOptionRows(asked));
   if (!given.ok()) return given.status();
   asked.given = *std::move(given);
   absl::StatusOr<PlanningRequest> request = MakeRequest({.name = subject}, asked);
   if (!request.ok()) return request.status();
-  return AskPlanner(*std::move(request), {});
+  return AskPlanner(*std::move(request), std::move(hooks));
 }
 
 TEST(AskPlanner, DispatchesASweep) {
@@ -99,6 +100,19 @@ TEST(AskPlanner, CostsAsTheFrameworkThatTakesTheModel) {
   EXPECT_EQ(t5->plan->model->framework, first);
   EXPECT_TRUE(RunsOwnProgram(*t5->plan, **FindExportTarget(first)));
   EXPECT_FALSE(RunsOwnProgram(*usual->plan, **FindExportTarget(targets.front())));
+}
+
+// Whoever stops a search is asked no more once there is an answer.
+TEST(AskPlanner, TablesOutliveWhoStopsTheSearch) {
+  int times = 0;
+  const absl::StatusOr<PlanAnswer> answer =
+      AskedIn("llama3-70b", R"({"cluster": "8x8xh100-sxm", "global-batch": 256})",
+              {.stop = [&times] { return ++times < 0; }});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const int before = times;
+  EXPECT_GT(before, 0);
+  EXPECT_THAT(answer->table(), HasSubstr("beyond    another"));
+  EXPECT_EQ(times, before);
 }
 
 // A plan that is planned again from what it says of itself is asked the same, and gives the same.

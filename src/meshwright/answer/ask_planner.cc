@@ -54,6 +54,8 @@ struct Planner {
   absl::StatusOr<PlanAnswer> operator()(ModelRequest& request) {
     request.stop = std::move(hooks.stop);
     MW_ASSIGN_OR_RETURN(const Plan plan, PlanLaunched(request));
+    // The table searches once more, when whoever could be asked may be gone.
+    request.stop = nullptr;
     return PlanAnswer{.plan = plan, .table = [plan, request] {
                         return PlanTable(plan, InShort(plan)) + BeyondLaunches(request, plan);
                       }};
