@@ -241,6 +241,18 @@ class Plan:
         return self._data.get("transformer") is None
 
     @property
+    def launch(self) -> Row:
+        """Of the plan of a model: what it is `for`, the `targets` that launch it, and the `command` for the first.
+
+        The command reads the plan from `plan.json`; `export` takes the same targets.
+        """
+        if self.has_program:
+            raise errors.UnsupportedError(
+                "launch: plans of programs are run, by meshwright.jax or torch"
+            )
+        return copy.deepcopy(self._data["transformer"]["launch"])
+
+    @property
     def mesh_shape(self) -> dict[str, int]:
         """The axes of the mesh with their sizes, outermost first."""
         return {axis["name"]: axis["size"] for axis in self._data["mesh"]["axes"]}

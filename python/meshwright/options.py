@@ -45,9 +45,7 @@ class PlanOptions(TypedDict, total=False):
     tp: Literal["1d", "2d", "seqp", "auto"]
     launchable: bool
     for_: str | Sequence[str]
-    framework: Literal[
-        "megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"
-    ]
+    framework: Literal["megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"]
     release: str
     attention: Literal["auto", "eager", "flash", "flash2", "cudnn"]
     grads: Literal["auto", "f32", "bf16"]
@@ -102,9 +100,7 @@ class SweepOptions(TypedDict, total=False):
     tp: Literal["1d", "2d", "seqp", "auto"]
     launchable: bool
     for_: str | Sequence[str]
-    framework: Literal[
-        "megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"
-    ]
+    framework: Literal["megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"]
     release: str
     attention: Literal["auto", "eager", "flash", "flash2", "cudnn"]
     grads: Literal["auto", "f32", "bf16"]

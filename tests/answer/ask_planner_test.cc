@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "meshwright/base/strings.h"
 #include "meshwright/export/launch_filter.h"
 #include "meshwright/export/target.h"
 #include "meshwright/request/asked_of_plan.h"
@@ -64,6 +65,13 @@ TEST(AskPlanner, PlansForAFrameworkUnlessToldOtherwise) {
   const absl::StatusOr<PlanAnswer> all = answer(R"(, "for": "none")");
   ASSERT_TRUE(usual.ok() && any.ok() && all.ok());
   EXPECT_THAT(TargetsThatLaunch(*usual->plan), testing::Contains("megatron"));
+  // The plan says so itself.
+  const PlanLaunch& launch = usual->plan->model->launch;
+  EXPECT_EQ(launch.asked, "");
+  EXPECT_EQ(launch.targets, TargetsThatLaunch(*usual->plan));
+  EXPECT_EQ(launch.command, "meshwright export plan.json --to megatron -o launch");
+  EXPECT_EQ(any->plan->model->launch.asked, "any");
+  EXPECT_EQ(all->plan->model->launch, (PlanLaunch{.asked = "none"}));
   EXPECT_EQ(usual->plan->model->configuration, any->plan->model->configuration);
   EXPECT_LT(all->plan->step_seconds, usual->plan->step_seconds);
   EXPECT_THAT(TargetsThatLaunch(*all->plan), testing::IsEmpty());
@@ -99,6 +107,8 @@ TEST(AskPlanner, CostsAsTheFrameworkThatTakesTheModel) {
   const std::string first = TargetsThatLaunch(*t5->plan).front();
   EXPECT_EQ(t5->plan->model->framework, first);
   EXPECT_TRUE(RunsOwnProgram(*t5->plan, **FindExportTarget(first)));
+  EXPECT_THAT(t5->plan->model->launch.command,
+              HasSubstr(StrCat("--to ", first, " --script YOUR_PROGRAM.py -o launch")));
   EXPECT_FALSE(RunsOwnProgram(*usual->plan, **FindExportTarget(targets.front())));
 }
 
@@ -113,6 +123,27 @@ TEST(AskPlanner, TablesOutliveWhoStopsTheSearch) {
   EXPECT_GT(before, 0);
   EXPECT_THAT(answer->table(), HasSubstr("beyond    another"));
   EXPECT_EQ(times, before);
+}
+
+// What is named goes first, whatever framework the step is costed by.
+TEST(AskPlanner, SaysWhatLaunchesThePlan) {
+  const absl::StatusOr<PlanAnswer> slurm =
+      AskedIn("gpt2", R"({"cluster": "8xh100-sxm", "global-batch": 8, "for": "slurm"})");
+  ASSERT_TRUE(slurm.ok()) << slurm.status();
+  EXPECT_EQ(slurm->plan->model->framework, "megatron");
+  EXPECT_EQ(slurm->plan->model->launch.targets.front(), "slurm");
+  // Over groups of nodes: that of one framework at least, or the reason why none takes the model.
+  const auto groups = [](const std::string& model) {
+    return AskedIn(model, R"({"cluster": "8xh100-sxm+8xa100-80g", "global-batch": 16,
+                              "seq": 1024, "for": "any"})");
+  };
+  const absl::StatusOr<PlanAnswer> any = groups("gpt2");
+  ASSERT_TRUE(any.ok()) << any.status();
+  EXPECT_EQ(any->plan->model->launch.targets, TargetsThatLaunch(*any->plan));
+  EXPECT_EQ(any->plan->model->launch.targets.front(), "megatron");
+  EXPECT_THAT(std::string(groups("gemma2-9b").status().message()),
+              testing::AllOf(HasSubstr("--for any: no framework launches this over groups"),
+                             HasSubstr("norms before attention and MLP")));
 }
 
 // A plan that is planned again from what it says of itself is asked the same, and gives the same.

@@ -207,7 +207,7 @@ TEST(DbCommand, PlansWithADatabase) {
   EXPECT_THAT(run.out, HasSubstr("predicted"));
   ExpectFits(run.out);
   const nlohmann::json plan = nlohmann::json::parse(ReadText(folder.Path("plan.json")));
-  EXPECT_EQ(plan["schema"], 12);
+  EXPECT_EQ(plan["schema"], 13);
   EXPECT_EQ(plan["options"]["database"], path);
   EXPECT_TRUE(plan["profile"]["environment"].is_null());  // nothing of this program was measured
   EXPECT_THAT(plan["warnings"].dump(), HasSubstr("holds no measurements of this program"));

@@ -115,6 +115,8 @@ def test_what_a_plan_says(tmp_path, plan):
 
 
 def test_export(tmp_path, plan):
+    assert plan.launch["for"] == "" and "megatron" in plan.launch["targets"]
+    assert plan.launch["command"].startswith("meshwright export plan.json --to megatron")
     folder = plan.export("megatron", tmp_path / "launch", data_path="mock", steps=100)
     assert (folder / "launch.sh").stat().st_mode & 0o111
     with pytest.raises(mw.InvalidArgumentError, match="holds files already"):

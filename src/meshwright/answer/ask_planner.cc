@@ -7,7 +7,6 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/explain/in_short.h"
-#include "meshwright/plan/make/build_groups_plan.h"
 #include "meshwright/plan/make/plan_pipelined.h"
 #include "meshwright/plan/make/shortage.h"
 #include "meshwright/plan/text/plan_table.h"
@@ -88,7 +87,7 @@ struct Planner {
     MW_ASSIGN_OR_RETURN(GroupsAnswer found, PlanGroups(request));
     const auto asked = std::make_shared<const GroupsRequest>(std::move(request));
     const auto planned = std::make_shared<const GroupsAnswer>(std::move(found));
-    return PlanAnswer{.plan = BuildGroupsPlan(*asked, *planned),
+    return PlanAnswer{.plan = GroupsPlanLaunched(*asked, *planned),
                       .table = [=] { return GroupsTable(*asked, *planned); },
                       .csv = [=] { return GroupsCsv(*asked, *planned); },
                       .plot = [=] { return GroupsPlot(*asked, *planned); }};

@@ -1,25 +1,30 @@
 #include "meshwright/answer/launch_wishes.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/degrees/framework.h"
+#include "meshwright/export/launch_command.h"
 #include "meshwright/export/launch_filter.h"
+#include "meshwright/plan/make/build_groups_plan.h"
 
 namespace meshwright {
 
 namespace {
 
-// The targets of `all` that run what the request is costed by. Where none does and nobody asked for
-// a framework, the request takes that of the first.
+// The targets of `all` that run `costed_by`. Where none does and nobody asked for a framework, the
+// first is what is costed.
 std::vector<const ExportTarget*> TargetsAsCosted(const std::vector<const ExportTarget*>& all,
-                                                 ModelRequest& request) {
+                                                 const transformer::Model& model,
+                                                 transformer::ChosenFramework& costed_by) {
   const auto of = [&](const transformer::Framework* framework) {
     std::vector<const ExportTarget*> some;
     for (const ExportTarget* const target : all) {
@@ -27,43 +32,43 @@ std::vector<const ExportTarget*> TargetsAsCosted(const std::vector<const ExportT
     }
     return some;
   };
-  std::vector<const ExportTarget*> own = of(request.framework.framework);
+  std::vector<const ExportTarget*> own = of(costed_by.framework);
   const std::string_view usual = transformer::FrameworkTable().front().name;
   const absl::StatusOr<transformer::ChosenFramework> unasked =
-      transformer::ChooseFramework(usual, "", request.model);
-  if (!own.empty() || all.empty() || !unasked.ok() || request.framework != *unasked)
+      transformer::ChooseFramework(usual, "", model);
+  if (!own.empty() || all.empty() || !unasked.ok() || costed_by != *unasked)
     return own.empty() ? all : own;
   const absl::StatusOr<transformer::ChosenFramework> first =
-      transformer::ChooseFramework(all.front()->name, "", request.model);
-  if (first.ok()) request.framework = *first;
-  return of(request.framework.framework);
+      transformer::ChooseFramework(all.front()->name, "", model);
+  if (first.ok()) costed_by = *first;
+  return of(costed_by.framework);
 }
 
-}  // namespace
-
-absl::Status AddLaunchFilter(ModelRequest& request) {
-  if (request.launch_targets == kNoTarget) return absl::OkStatus();
-  const bool any = request.launch_targets.empty() || request.launch_targets == kAnyTarget;
-  request.fixes = transformer::LaunchableFixes(request.fixes);
-  request.taken_by = StrCat("--for ", any ? kAnyTarget : request.launch_targets.c_str());
-  ModelLaunch launch;
-  launch.model = request.model;
-  launch.SetDescription(request.description);
-  launch.workload = request.workload;
-  launch.state = request.framework.state;
-  launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
-  if (any) {
-    const std::vector<const ExportTarget*> all = TargetsOfFrameworks(launch);
-    request.takes = AnyLaunchFilter(TargetsAsCosted(all, request), std::move(launch));
-    return absl::OkStatus();
-  }
-  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
-                      ParseLaunchTargets(request.launch_targets));
-  MW_ASSIGN_OR_RETURN(request.takes, LaunchFilter(targets, std::move(launch)));
-  return absl::OkStatus();
+// Why no framework takes the launch's model over groups of nodes.
+absl::Status NoFrameworkOverGroups(ModelLaunch launch) {
+  const auto first =
+      std::find_if(ExportTargets().begin(), ExportTargets().end(),
+                   [](const ExportTarget& one) { return one.groups == TakesGroups::kAlike; });
+  return absl::InvalidArgumentError(
+      StrCat("--for any: no framework launches this over groups of nodes: ",
+             FromAbsl(LaunchFilter({&*first}, std::move(launch)).status().message())));
 }
 
-absl::StatusOr<Plan> PlanLaunched(const ModelRequest& request) {
+// What `plan` was asked for, and what can launch it.
+void SetLaunch(const std::string& asked, Plan& plan) {
+  std::vector<std::string> targets = TargetsThatLaunch(plan);
+  const std::vector<std::string> named = absl::StrSplit(asked, ',');
+  std::stable_partition(targets.begin(), targets.end(), [&](const std::string& target) {
+    return std::find(named.begin(), named.end(), target) != named.end();
+  });
+  PlanLaunch& launch = plan.model->launch;
+  launch.asked = asked;
+  if (!targets.empty()) launch.command = LaunchCommandLine(plan, "plan.json", targets.front());
+  launch.targets = std::move(targets);
+}
+
+// PlanLaunched, but for what can launch the plan.
+absl::StatusOr<Plan> PlanWithinWishes(const ModelRequest& request) {
   if (request.cost != ModelCost::kCalibrated) return PlanModel(request);
   ModelRequest launched = request;
   MW_RETURN_IF_ERROR(AddLaunchFilter(launched));
@@ -83,6 +88,37 @@ absl::StatusOr<Plan> PlanLaunched(const ModelRequest& request) {
                FromAbsl(plan.status().message())));
   }
   return any;
+}
+
+}  // namespace
+
+absl::Status AddLaunchFilter(ModelRequest& request) {
+  if (request.launch_targets == kNoTarget) return absl::OkStatus();
+  const bool any = request.launch_targets.empty() || request.launch_targets == kAnyTarget;
+  request.fixes = transformer::LaunchableFixes(request.fixes);
+  request.taken_by = StrCat("--for ", any ? kAnyTarget : request.launch_targets.c_str());
+  ModelLaunch launch;
+  launch.model = request.model;
+  launch.SetDescription(request.description);
+  launch.workload = request.workload;
+  launch.state = request.framework.state;
+  launch.ranks.kinds = {{request.cluster.device.name, request.cluster.device.name}};
+  if (any) {
+    const std::vector<const ExportTarget*> all = TargetsOfFrameworks(launch);
+    request.takes =
+        AnyLaunchFilter(TargetsAsCosted(all, request.model, request.framework), std::move(launch));
+    return absl::OkStatus();
+  }
+  MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
+                      ParseLaunchTargets(request.launch_targets));
+  MW_ASSIGN_OR_RETURN(request.takes, LaunchFilter(targets, std::move(launch)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Plan> PlanLaunched(const ModelRequest& request) {
+  absl::StatusOr<Plan> plan = PlanWithinWishes(request);
+  if (plan.ok()) SetLaunch(request.launch_targets, *plan);
+  return plan;
 }
 
 std::string BeyondLaunches(const ModelRequest& request, const Plan& plan) {
@@ -107,14 +143,34 @@ std::string BeyondLaunches(const ModelRequest& request, const Plan& plan) {
                         ", of which export writes a launch for no framework: --for none"));
 }
 
+Plan GroupsPlanLaunched(const GroupsRequest& request, const GroupsAnswer& answer) {
+  Plan plan = BuildGroupsPlan(request, answer);
+  SetLaunch(request.launch_targets, plan);
+  return plan;
+}
+
 absl::Status AddLaunchFilter(GroupsRequest& request) {
   if (request.launch_targets.empty() || request.launch_targets == kNoTarget)
     return absl::OkStatus();
-  if (request.launch_targets == kAnyTarget) {
-    return absl::InvalidArgumentError(
-        "--for: any is of clusters of one type; megatron, nemo and slurm launch groups of nodes");
-  }
   transformer::hetero::Problem& problem = request.problem;
+  ModelLaunch launch;
+  launch.model = problem.model;
+  launch.SetDescription(request.description);
+  launch.workload = problem.workload;
+  launch.state = problem.framework.state;
+  for (const NodeGroup& group : problem.cluster.groups) {
+    launch.ranks.kinds.push_back({group.name, group.cluster.device.name});
+  }
+  if (request.launch_targets == kAnyTarget) {
+    std::vector<const ExportTarget*> targets = TargetsOfFrameworks(launch);
+    std::erase_if(targets,
+                  [](const ExportTarget* target) { return target->groups == TakesGroups::kNone; });
+    if (targets.empty()) return NoFrameworkOverGroups(std::move(launch));
+    problem.alike = true;
+    problem.takes = AnyLaunchFilter(TargetsAsCosted(targets, problem.model, problem.framework),
+                                    std::move(launch));
+    return absl::OkStatus();
+  }
   MW_ASSIGN_OR_RETURN(const std::vector<const ExportTarget*> targets,
                       ParseLaunchTargets(request.launch_targets));
   std::vector<const ExportTarget*> alike;
@@ -125,14 +181,6 @@ absl::Status AddLaunchFilter(GroupsRequest& request) {
                  " has no launch over groups of nodes; megatron, nemo and slurm do"));
     }
     if (target->groups == TakesGroups::kAlike) alike.push_back(target);
-  }
-  ModelLaunch launch;
-  launch.model = problem.model;
-  launch.SetDescription(request.description);
-  launch.workload = problem.workload;
-  launch.state = problem.framework.state;
-  for (const NodeGroup& group : problem.cluster.groups) {
-    launch.ranks.kinds.push_back({group.name, group.cluster.device.name});
   }
   problem.alike = !alike.empty();
   MW_ASSIGN_OR_RETURN(problem.takes, LaunchFilter(alike, std::move(launch)));

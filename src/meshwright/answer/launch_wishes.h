@@ -5,15 +5,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "meshwright/plan/make/plan_groups.h"
 #include "meshwright/plan/make/plan_model.h"
 #include "meshwright/request/groups_request.h"
 
 namespace meshwright {
 
 // The plan of a model for what its `launch_targets` name. Where they are left open, for a framework
-// if one can run any configuration that fits; else for none, with a warning that says why. Errors:
-// AddLaunchFilter's and PlanModel's.
+// if one can run any configuration that fits; else for none, with a warning that says why. It says
+// what launches it. Errors: AddLaunchFilter's and PlanModel's.
 absl::StatusOr<Plan> PlanLaunched(const ModelRequest& request);
+// The plan of `answer`, with what launches it.
+Plan GroupsPlanLaunched(const GroupsRequest& request, const GroupsAnswer& answer);
 // Of `plan`, which PlanLaunched gave: a line on what is faster but launched by no framework; empty
 // where there is nothing, or targets were named.
 std::string BeyondLaunches(const ModelRequest& request, const Plan& plan);

@@ -7,7 +7,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/base/wrap.h"
 #include "meshwright/export/command_text.h"
-#include "meshwright/export/launch_filter.h"
+#include "meshwright/export/launch_command.h"
 #include "meshwright/export/target.h"
 
 namespace meshwright {
@@ -52,12 +52,7 @@ std::string NextSteps(const Plan& plan, const std::string& plan_path, const std:
   } else if (const std::vector<std::string> targets = TargetsThatLaunch(plan); targets.empty()) {
     note = "no framework launches this plan as it is: plan with --for any, or for one";
   } else {
-    NextCommand launch = {{"meshwright", "export", plan_path}, {"--to", targets[0]}};
-    const absl::StatusOr<const ExportTarget*> target = FindExportTarget(targets[0]);
-    if (target.ok() && RunsOwnProgram(plan, **target))
-      launch.push_back({"--script", "YOUR_PROGRAM.py"});
-    launch.push_back({"-o", "launch"});
-    commands.push_back(std::move(launch));
+    commands.push_back(LaunchCommand(plan, plan_path, targets[0]));
     if (targets.size() > 1)
       note = StrCat("or --to ", absl::StrJoin(targets.begin() + 1, targets.end(), ", "));
   }

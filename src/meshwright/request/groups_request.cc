@@ -98,7 +98,7 @@ absl::StatusOr<GroupsRequest> ToGroupsRequest(const Subject& model, const AskedO
   MW_ASSIGN_OR_RETURN(problem.cluster, ParseMixedCluster(options.cluster));
   MW_RETURN_IF_ERROR(transformer::hetero::ResolveStages(&problem));
   MW_RETURN_IF_ERROR(AddClusterInput(options.cluster, request.inputs));
-  request.launch_targets = options.launch_targets;
+  request.launch_targets = options.launchable ? kAnyTarget : options.launch_targets;
   request.memory = options.memory;
   MW_ASSIGN_OR_RETURN(const MemoryBudget memory, ParseMemory(options.memory));
   if (memory.kind != MemoryBudget::Kind::kDevice) {

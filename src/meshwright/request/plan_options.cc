@@ -196,13 +196,15 @@ Options ModelRows(AskedOptions& a) {
       {"launchable",
        &a.launchable,
        "the same as --for any",
-       {.kinds = kModel, .excludes = {"for"}}},
+       {.kinds = kModel | kGroups, .excludes = {"for"}}},
       {"for",
        &a.launch_targets,
        "models: only what `export` can write for each of these targets, like megatron,nemo; any: "
        "for a framework at least (GPUs numbered in order, context parallelism by rings, nothing "
-       "offloaded unless fixed, whole layers or attention recomputed); none: whatever is best; "
-       "without it any, or none where no framework can",
+       "offloaded unless fixed, whole layers or attention recomputed; over groups of nodes the "
+       "same "
+       "degrees everywhere); none: whatever is best; "
+       "without it any, or none where no framework can and over groups of nodes",
        {.kinds = kModel | kGroups, .takes = "TARGETS"}},
       {"framework",
        &a.framework,

@@ -27,7 +27,7 @@
 namespace meshwright {
 
 // Version of the JSON form. A reader refuses any other.
-inline constexpr int64_t kPlanSchema = 12;
+inline constexpr int64_t kPlanSchema = 13;
 
 // `cost_model` of plans by NERSC's model (published/nersc/nersc.h), which no program has.
 inline constexpr const char* kNerscCostModel = "nersc";

@@ -92,6 +92,24 @@ struct PlanState {
   MESHWRIGHT_MEMBERS(PlanState, gradient_bytes, moment_bytes, logit_bytes)
 };
 
+// What can launch the plan, of the targets of `meshwright export`.
+struct PlanLaunch {
+  std::string asked;  // that --for named; empty: it was left open
+  // That launch the plan as it is, the one that it is for first.
+  std::vector<std::string> targets;
+  // That writes the launch for the first of them, of a plan in the file plan.json; empty where
+  // there is none.
+  std::string command;
+
+  template <typename Self, typename Visitor>
+  static void VisitMembers(Self& self, const Visitor& visit) {
+    visit("for", self.asked);
+    visit("targets", self.targets);
+    visit("command", self.command);
+  }
+  friend bool operator==(const PlanLaunch&, const PlanLaunch&) = default;
+};
+
 // Work that is left after failures and checkpoints.
 struct PlanGoodput {
   double mtbf_seconds = 0;        // of the whole job
@@ -150,6 +168,7 @@ struct PlanTransformer {
   std::string framework, release, attention;
   std::optional<int64_t> mtp;  // modules of multi-token prediction that are trained, where asked
   PlanState state;
+  PlanLaunch launch;
   double mfu = 0, hfu = 0;
   PlanStepParts seconds;
   std::vector<PlanGroupBytes> memory;  // by pipeline group
@@ -174,6 +193,7 @@ struct PlanTransformer {
     visit("attention", self.attention);
     visit("mtp", self.mtp);
     visit("state", self.state);
+    visit("launch", self.launch);
     visit("mfu", self.mfu, kShare);
     visit("hfu", self.hfu, kShare);
     visit("seconds", self.seconds);
