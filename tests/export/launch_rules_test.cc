@@ -27,6 +27,8 @@ using transformer::Configuration;
 
 // 16 GPUs, 64 sequences of 2,048 tokens; 32 layers, 32 heads, 8 of keys and values.
 constexpr char kDense[] = "llama3-8b";
+// Latent attention, 64 experts in all layers but the first.
+constexpr char kLatent[] = "deepseek-v2-lite";
 // 32 layers, 8 experts.
 constexpr char kExperts[] = "mixtral-8x7b";
 
@@ -39,6 +41,12 @@ struct RuleCase {
 };
 
 Configuration& Of(ModelLaunch& launch) { return launch.configuration; }
+
+// As DeepSeek V3.2.
+void ChooseTokens(ModelLaunch& launch) {
+  for (transformer::Layer& layer : launch.model.stacks[0].kinds)
+    layer.attention.index = {.heads = 64, .head_dim = 128, .top_k = 2048};
+}
 
 std::vector<RuleCase> RuleCases() {
   using transformer::PipelineKind;
@@ -125,6 +133,19 @@ std::vector<RuleCase> RuleCases() {
          l.ranks.kinds[0].device = "a100-80g";
        },
        "has fp8 on devices with hardware for it only, and a100-80g has none"},
+      {"megatron", kLatent,
+       [](ModelLaunch& l) {
+         ChooseTokens(l);
+         Of(l).cp = 2;
+         Of(l).dp = 2;
+       },
+       "rule 22: attention to chosen tokens goes without context parallelism"},
+      {"nemo", kLatent,
+       [](ModelLaunch& l) {
+         ChooseTokens(l);
+         Of(l).precision = Precision::kFp16;
+       },
+       "rule 22: the indexer rotates"},
       {"nemo", kDense, [](ModelLaunch& l) { Of(l).micro_batch = 3; }, "rule 3: "},
       {"nemo", kDense, [](ModelLaunch& l) { Of(l).precision = Precision::kNvFp4; }, "nvfp4"},
       {"nemo", kDense, [](ModelLaunch& l) { Of(l).precision = Precision::kF32; }, "not in f32"},

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "meshwright/base/json_value.h"
 #include "meshwright/degrees/fixes.h"
 #include "meshwright/degrees/space.h"
 #include "meshwright/export/findings.h"
@@ -21,6 +22,7 @@
 namespace meshwright {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -219,6 +221,36 @@ TEST(Megatron, LatentAttentionAndExperts) {
   EXPECT_TRUE(arguments.contains("--multi-latent-attention"));
   EXPECT_TRUE(arguments.contains("--qk-layernorm"));
   EXPECT_FALSE(arguments.contains("--q-lora-rank"));
+}
+
+// DeepSeek V3.2: names of tests/functional_tests/test_cases/gpt/gpt3_mcore_te_tp2_pp2_dsa in
+// Megatron-LM.
+TEST(Megatron, AttentionToChosenTokens) {
+  Plan plan =
+      SamplePlanOf({.model = "deepseek-v2-lite", .fixes = "zero=1,schedule=1f1b,cp=1,ep=8"});
+  Json config = Json::parse(plan.model->description);
+  config.update({{"model_type", "deepseek_v32"},
+                 {"q_lora_rank", 1536},
+                 {"index_n_heads", 16},
+                 {"index_head_dim", 128},
+                 {"index_topk", 512}});
+  plan.model->description = config.dump();
+  const absl::StatusOr<Artefacts> files = ExportTo("megatron", plan, CompleteOptions());
+  ASSERT_TRUE(files.ok()) << files.status();
+  const MegatronArguments arguments = ReadMegatronArguments(ContentsOf(*files, "launch.sh"));
+  for (const auto& [name, value] : {std::pair{"--experimental-attention-variant", "dsa"},
+                                    {"--dsa-indexer-n-heads", "16"},
+                                    {"--dsa-indexer-head-dim", "128"},
+                                    {"--dsa-indexer-topk", "512"}}) {
+    ASSERT_TRUE(arguments.contains(name)) << name;
+    EXPECT_EQ(arguments.at(name)[0], value) << name;
+  }
+  EXPECT_TRUE(arguments.contains("--no-rope-fusion"));
+  const absl::StatusOr<Artefacts> nemo = ExportTo("nemo", plan, CompleteOptions());
+  ASSERT_TRUE(nemo.ok()) << nemo.status();
+  EXPECT_THAT(ContentsOf(*nemo, "pretrain.py"),
+              AllOf(HasSubstr("experimental_attention_variant=\"dsa\""),
+                    HasSubstr("dsa_indexer_topk=512"), HasSubstr("apply_rope_fusion=False")));
 }
 
 TEST(Megatron, RefusalsNameTheRuleAndTheNearestPlan) {

@@ -50,6 +50,11 @@ void AddArchitecture(const MegatronArchitecture& a, ArgumentArray& out) {
             a.latent->nope_head_dim, "--qk-pos-emb-head-dim", a.latent->rope_head_dim,
             "--v-head-dim", a.v_head_dim);
     if (a.latent->q_rank > 0) out.Add("--q-lora-rank", a.latent->q_rank);
+    if (a.index.has_value()) {
+      out.Add("--experimental-attention-variant", "dsa", "--dsa-indexer-n-heads", a.index->heads,
+              "--dsa-indexer-head-dim", a.index->head_dim, "--dsa-indexer-topk", a.index->top_k);
+      out.Add("--dsa-indexer-loss-coeff", kIndexerLoss, "--no-rope-fusion");
+    }
   } else {
     out.Add("--kv-channels", a.head_dim);
     if (a.query_groups != a.heads) {

@@ -49,6 +49,7 @@ MegatronArchitecture ArchitectureOf(const ModelLaunch& launch) {
   a.head_dim = attention.qk_head_dim;
   a.v_head_dim = attention.v_head_dim;
   a.latent = attention.latent;
+  a.index = attention.index;
   a.vocabulary = model.embedding.vocabulary;
   a.learned_positions = model.embedding.positions > 0;
   a.rope = attention.position == PositionKind::kRope;

@@ -19,13 +19,18 @@ struct MegatronArchitecture {
   bool linear_bias = false, qkv_bias = false, qk_norm = false;
   bool gated_silu = false, squared_relu = false;
   std::optional<transformer::LatentAttention> latent;
-  int64_t v_head_dim = 0;  // with latent attention
+  int64_t v_head_dim = 0;                            // with latent attention
+  std::optional<transformer::AttentionIndex> index;  // likewise
 
   int64_t experts = 0, top_k = 0, expert_ffn = 0, shared_ffn = 0;
   bool balance_bias = false;
   std::vector<int> expert_layers;  // 1 for each layer with experts; empty: all alike
   int64_t prediction_modules = 0;
 };
+
+// How much of the indexer's own loss, by which it learns what attention sees, is added: as
+// Megatron's own test of it has it.
+inline constexpr char kIndexerLoss[] = "0.01";
 
 // Of a model that CheckMegatronModel accepts.
 MegatronArchitecture ArchitectureOf(const ModelLaunch& launch);

@@ -95,8 +95,6 @@ void CheckMegatronLayer(const ModelLaunch& launch, const Layer& layer, const Lay
   findings.Require(!layer.cross_attention.has_value(), "model: pretrain_gpt.py has no encoder");
   findings.Require(layer.beside.empty() && !layer.attention.shares_keys,
                    "model: Megatron's layers have attention and an MLP or experts alone");
-  findings.Require(!layer.attention.index.has_value(),
-                   "model: attention to chosen tokens (an indexer) is not written");
   findings.Require(!layer.parallel,
                    "model: Megatron runs attention and MLP in sequence, not in parallel");
   findings.Require(!layer.post_norm && !layer.attention_output_norm.present() &&
@@ -252,6 +250,16 @@ void CheckMegatronPrecision(const ModelLaunch& launch, const Configuration& c, F
   }
 }
 
+// DeepSeek's sparse attention (experimental_attention_variant/dsa.py).
+void CheckMegatronIndexer(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
+  if (!launch.model.stacks[0].kinds[0].attention.index.has_value()) return;
+  findings.Require(c.cp == 1,
+                   "rule 22: attention to chosen tokens goes without context parallelism, ",
+                   "so cp ", c.cp, " must be 1");
+  findings.Require(c.precision != Precision::kFp16,
+                   "rule 22: the indexer rotates its queries and keys in bf16, not in fp16");
+}
+
 // Of some layers of each stage.
 void CheckMegatronRecompute(const ModelLaunch& launch, const Configuration& c, Findings& findings) {
   if (c.recompute_layers == 0) return;
@@ -312,6 +320,7 @@ void CheckMegatronConfiguration(const ModelLaunch& launch, const Configuration& 
   CheckMegatronOffload(launch, c, findings);
   CheckMegatronPrecision(launch, c, findings);
   CheckMegatronRecompute(launch, c, findings);
+  CheckMegatronIndexer(launch, c, findings);
   findings.Require(launch.state.moment_bytes == transformer::StateOptions().moment_bytes ||
                        (c.zero > 0 && !NeedsMegatronFsdp(c)),
                    "state: moments of 16 bits are the distributed optimizer's, so zero ", c.zero,

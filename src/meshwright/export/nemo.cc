@@ -51,6 +51,14 @@ void AddBridgeArchitecture(const MegatronArchitecture& a, KeywordArguments& out)
     out.Add("qk_head_dim", a.latent->nope_head_dim);
     out.Add("qk_pos_emb_head_dim", a.latent->rope_head_dim);
     out.Add("v_head_dim", a.v_head_dim);
+    if (a.index.has_value()) {
+      out.Add("experimental_attention_variant", "\"dsa\"");
+      out.Add("dsa_indexer_n_heads", a.index->heads);
+      out.Add("dsa_indexer_head_dim", a.index->head_dim);
+      out.Add("dsa_indexer_topk", a.index->top_k);
+      out.Add("dsa_indexer_loss_coeff", kIndexerLoss);
+      out.AddFlag("apply_rope_fusion", false);
+    }
   } else {
     out.Add("num_query_groups", a.query_groups);
     out.Add("kv_channels", a.head_dim);
