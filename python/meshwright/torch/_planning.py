@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from meshwright import errors
+from meshwright import _outputs, errors
 from meshwright.document import Plan
 from meshwright.planning import plan_program
 from meshwright.program import Program
@@ -19,6 +20,11 @@ from meshwright.torch._lowering import Lowered, lower
 from meshwright.torch._placements import Placements, named
 from meshwright.torch._step import Step
 from meshwright.torch._tracing import trace
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from meshwright.options import ExportOptions
 
 
 @dataclasses.dataclass
@@ -79,6 +85,31 @@ class TorchPlan(Plan):
         if mesh.ndim > 1:
             mesh._flatten()  # so that a collective over all axes is one
         return mesh
+
+    def export(
+        self, to: str, path: str | os.PathLike[str] | None = None, **options: Unpack[ExportOptions]
+    ) -> Path:
+        """Makes a folder with a file that shards the module as planned, by torch's own means or others'.
+
+        Args:
+          to: "fsdp" (parallelize.py: FSDP2 and tensor parallelism), "transformers" (distributed.py: a
+            DistributedConfig), "accelerate" (accelerator.py), or a target of `meshwright.Plan.export`.
+          path: of the folder, which must not be there or be empty; default: "MODULE-TARGET".
+
+        Raises:
+          InvalidArgumentError: the target cannot express the plan; names the parameter and the nearest
+            that can.
+        """
+        from meshwright.torch import _exporting
+
+        if to not in _exporting.TARGETS:
+            return super().export(to, path, **options)
+        if options:
+            raise errors.InvalidArgumentError(f"export: {to} takes no {next(iter(options))}")
+        file = _exporting.export(self, to)
+        folder = Path(f"{type(self.subject.module).__name__}-{to}" if path is None else path)
+        _outputs.write_folder(folder, [(file.name, file.contents, False)])
+        return folder
 
     def verify(self, program: Any = None, **options: Any) -> Any:
         """Runs the step by the plan and in one process, and compares. See `_verifying.verify`."""
