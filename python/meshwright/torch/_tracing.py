@@ -35,8 +35,8 @@ _HONEST: Any = get_decompositions(
 _WHOLE = {
     *("_log_softmax_backward_data", "_softmax_backward_data", "addcdiv", "addcmul"),
     *("embedding_dense_backward", "gelu_backward", "lerp", "native_layer_norm_backward", "rsub"),
-    *("sigmoid_backward", "silu", "silu_backward", "t", "tanh_backward", "threshold_backward"),
-    "transpose",
+    *("select_backward", "sigmoid_backward", "silu", "silu_backward", "slice_backward"),
+    *("slice_scatter", "t", "tanh_backward", "threshold_backward", "transpose"),
 }
 _OPENED: dict[Any, Any] = {
     operator: open_up

@@ -203,3 +203,14 @@ def test_an_old_torch_is_refused():
         _version.check("2.5.1")
     _version.check("2.14.0+cpu")
     _version.check("3.0.0a0")
+
+
+def test_the_gradient_of_a_slice_is_padded():
+    class Rotated(nn.Linear):
+        def forward(self, x):
+            y = super().forward(x)
+            return torch.cat([-y[..., 4:], y[..., 0].unsqueeze(-1), y[..., 1:4]], -1)
+
+    made = plan(Rotated(8, 8), torch.randn(16, 8), loss=square)
+    text = made.subject.lowered.text
+    assert text.count("stablehlo.pad") == 3 and "stablehlo.gather" not in text

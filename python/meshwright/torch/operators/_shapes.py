@@ -125,6 +125,23 @@ def _select_backward(w: Writer, out: Any, grad: Value, sizes: Any, dim: int, ind
     return _placed(w, out, grad, dim, index % out.shape[dim], 1)
 
 
+@row(_ATEN.slice_scatter)
+def _slice_scatter(
+    w: Writer,
+    out: Any,
+    x: Value,
+    source: Value,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Value:
+    first, _, _ = slice(start, end, step).indices(out.shape[dim])
+    source = w.convert(source, out.dtype)
+    there = _placed(w, out, w.constant(True, source.shape, torch.bool), dim, first, step)
+    return w.select(there, _placed(w, out, source, dim, first, step), x)
+
+
 def _placed(w: Writer, out: Any, x: Value, dim: int, start: int, step: int) -> Value:
     """Among zeros."""
     low, high, interior = ([0] * len(out.shape) for _ in range(3))
