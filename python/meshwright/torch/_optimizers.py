@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
 
 from meshwright import errors
 
@@ -44,7 +45,12 @@ class Update:
             if "lr" in group:
                 with mode:
                     self.numbers[f"optimizer.{i}.lr"] = torch.empty(())
-        self._kept = self._all_states(likes)
+        try:
+            self._kept = self._all_states(likes)
+        except Exception as error:
+            raise errors.UnsupportedError(
+                f"optimizer: a step of {type(optimizer).__name__} cannot be traced: {errors.one_line(error)}"
+            ) from error
         self.states = {
             f"state.{name}.{key}": value
             for name, state in self._kept.items()
@@ -123,10 +129,30 @@ def _run(optimizer: Any, weights: Mapping[str, Tensor], grads: Mapping[str, Any]
     for name, weight in weights.items():
         weight.grad = grads.get(name)
     try:
-        optimizer.step()
+        with _TensorsAsNumbers():
+            optimizer.step()
     finally:
         for weight in weights.values():
             weight.grad = None
+
+
+class _TensorsAsNumbers(TorchFunctionMode):
+    """Within it, operators take tensors of one element, as learning rates are here, for the number by which
+    they scale what they add: torch would read such a tensor's value.
+    """
+
+    _ADDED: Mapping[str, Any] = {"add": lambda x: x, "addcdiv": torch.div, "addcmul": torch.mul}
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        word = "alpha" if name.rstrip("_") == "add" else "value"
+        if name.rstrip("_") in self._ADDED and isinstance(kwargs.get(word), Tensor):
+            change = self._ADDED[name.rstrip("_")](*args[1:]) * kwargs[word]
+            return args[0].add_(change) if name.endswith("_") else args[0].add(change)
+        return func(*args, **kwargs)
 
 
 def clone_optimizer(
@@ -170,8 +196,8 @@ def compiling() -> Iterator[None]:
 def first_state(optimizer: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Any]:
     """The state that `optimizer` begins with for a parameter.
 
-    Optimizers make it in their first step: that of a parameter of zeros, with gradients of zeros,
-    changes nothing but the count of steps.
+    torch's make it at the beginning of their first step, in `_init_group`; or else in the step itself:
+    that of a parameter of zeros, with gradients of zeros, changes nothing but the count of steps.
     """
     [group] = [g for g in optimizer.param_groups if any(x is parameter for x in g["params"])]
     zeros = torch.zeros_like(parameter, device=_real(parameter)).requires_grad_()
@@ -182,9 +208,20 @@ def first_state(optimizer: torch.optim.Optimizer, parameter: Tensor) -> dict[str
     for settings in copied.param_groups:
         if "capturable" in settings:
             settings["capturable"] = False
+    begun: dict[str, Any] = {}
+    make = getattr(copied, "_init_group", None)
+    if make is not None:
+
+        def remember(*args: Any, **kwargs: Any) -> Any:
+            made = make(*args, **kwargs)
+            for key, x in copied.state[zeros].items():
+                begun[key] = x.clone() if isinstance(x, Tensor) else x
+            return made
+
+        copied._init_group = remember
     zeros.grad = torch.zeros_like(zeros)
     copied.step()
-    state = dict(copied.state[zeros])
+    state = {**copied.state[zeros], **{key: x for key, x in begun.items() if x is not None}}
     return {
         key: torch.zeros_like(x) if key == "step" and isinstance(x, Tensor) else x
         for key, x in state.items()

@@ -143,8 +143,9 @@ def test_a_loss_is_needed():
         plan(nn.Linear(8, 8), (torch.zeros(8, 8),))
 
 
-@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD])
-def test_updates_are_those_of_the_optimizer(kind):
+@pytest.mark.parametrize("optimizer", ["Adadelta", "Adagrad", "AdamW", "NAdam", "RMSprop", "SGD"])
+def test_updates_are_those_of_the_optimizer(optimizer):
+    kind = getattr(torch.optim, optimizer)
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 4))
     groups = [
@@ -172,6 +173,14 @@ def test_an_optimizer_of_another_module_is_refused():
     other = torch.optim.SGD(nn.Linear(8, 8).parameters())
     with pytest.raises(mw.InvalidArgumentError, match="^optimizer: has a parameter"):
         plan(nn.Linear(8, 8), (torch.zeros(8, 8),), loss=square, optimizer=other)
+
+
+def test_an_optimizer_whose_steps_depend_on_values_is_refused():
+    module = nn.Linear(8, 8)
+    with pytest.raises(
+        mw.UnsupportedError, match="^optimizer: a step of Adafactor cannot be traced"
+    ):
+        plan(module, torch.zeros(8, 8), optimizer=torch.optim.Adafactor(module.parameters()))
 
 
 def test_tracing_leaves_the_module_as_it_was():
