@@ -74,7 +74,7 @@ class Runner {
     if (const auto op = op_of_.find(&i); op != op_of_.end()) {
       return Operator(*op->second, i, operands);
     }
-    if (const int operand = IdentityOperand(computation, i); operand >= 0) {
+    if (const int operand = IdentityOperand(module_, {&computation}, i); operand >= 0) {
       return *operands[static_cast<size_t>(operand)];
     }
     Leaves unread;  // dead: the graph does not have it
