@@ -98,7 +98,7 @@ TEST_F(ExplainCommandTest, RefusesWhatItCannotAnswer) {
   ExpectRefused(Explain({"--parameters", "--tensor", "p"}), "--parameters");
   ExpectRefused(RunMeshwright({"explain", kMlp}), "this is a program, not a plan");
   ExpectRefused(RunMeshwright({"explain", folder_.Write("bad.json", "{\"schema\": 5}")}),
-                "$.schema: found version 5; this program reads version 12 only");
+                "$.schema: found version 5; this program reads version 13 only");
   ExpectRefused(RunMeshwright({"explain", folder_.Path("nowhere")}), "nowhere");
   ExpectRefused(RunMeshwright({"diff", plan_, folder_.Path("nowhere")}), "nowhere");
   ExpectRefused(RunMeshwright({"diff", "-", "-"}), "only one of the plans");

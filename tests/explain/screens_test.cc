@@ -228,7 +228,7 @@ TEST(Screens, MalformedPlansGiveOneClearError) {
       {"", "p.json: not valid JSON"},
       {"[]", "p.json: $: found a list, expected an object"},
       {"{}", "p.json: $: the key \"schema\" is missing"},
-      {R"({"schema": 5})", "p.json: $.schema: found version 5; this program reads version 12 only"},
+      {R"({"schema": 5})", "p.json: $.schema: found version 5; this program reads version 13 only"},
   };
   for (const auto& [text, message] : cases)
     EXPECT_THAT(std::string(ParsePlanJson(text, "p.json").status().message()),

@@ -211,7 +211,7 @@ TEST(PlanJsonErrors, NamesThePlace) {
        "p.json: $.time_classes: they are 0.526 s together, expected the 0.076 s of step_seconds "
        "without the bubble"},
       {"/time_classes/0/name", "magic", "$.time_classes[0].name: found \"magic\", expected"},
-      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 12 only"},
+      {"/schema", 1, "p.json: $.schema: found version 1; this program reads version 13 only"},
       {"/schema", "one", "p.json: $.schema: found \"one\", expected an integer"},
       {"/objective_seconds", "fast",
        "p.json: $.objective_seconds: found a string, expected a number"},
