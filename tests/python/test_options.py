@@ -157,7 +157,7 @@ def test_numbers_may_be_those_of_numpy(step_text):
 
 def test_stages_of_a_pipeline_are_written(tmp_path, data):
     folder = tmp_path / "stages"
-    asked = {"cluster": "4xh100-sxm", "pipeline": 2, "micro_batches": 2, "emit": folder}
+    asked = {"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "1f1b", "emit": folder}
     plan = mw.plan(data / "tiny_gpt.train.hlo.txt.gz", **asked)
     index = json.loads((folder / "stages.json").read_text())
     assert len(index["stages"]) == len(plan.stages) == 2

@@ -166,7 +166,7 @@ def test_unused_arguments_are_there():
         (None, {"fix": {"z": "[x,_]"}}, mw.InvalidArgumentError, "z"),
         (None, {"fix": {"x": 5}}, mw.InvalidArgumentError, "found 5, expected a sharding"),
         (None, {"meshes": "8"}, mw.InvalidArgumentError, 'did you mean "mesh"?'),
-        (None, {"seed": object()}, mw.InvalidArgumentError, "options: "),
+        (None, {"seed": object()}, mw.InvalidArgumentError, 'option "seed": found'),
         (None, {"threads": 0}, mw.InvalidArgumentError, 'option "threads"'),
     ],
 )
