@@ -45,7 +45,9 @@ class PlanOptions(TypedDict, total=False):
     tp: Literal["1d", "2d", "seqp", "auto"]
     launchable: bool
     for_: str | Sequence[str]
-    framework: Literal["megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"]
+    framework: Literal[
+        "megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"
+    ]
     release: str
     attention: Literal["auto", "eager", "flash", "flash2", "cudnn"]
     grads: Literal["auto", "f32", "bf16"]
@@ -100,7 +102,9 @@ class SweepOptions(TypedDict, total=False):
     tp: Literal["1d", "2d", "seqp", "auto"]
     launchable: bool
     for_: str | Sequence[str]
-    framework: Literal["megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"]
+    framework: Literal[
+        "megatron", "nemo", "fsdp", "torchtitan", "deepspeed", "accelerate", "maxtext"
+    ]
     release: str
     attention: Literal["auto", "eager", "flash", "flash2", "cudnn"]
     grads: Literal["auto", "f32", "bf16"]
