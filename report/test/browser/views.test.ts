@@ -16,7 +16,7 @@ let fsdp: string; // a program whose shardings are given: FSDP over 4 devices
 before(async () => {
   const one = folder.plan("one.json", "hlo/tiny_gpt.train.hlo.txt.gz", "--cluster", "8xh100-sxm", "--mesh", "x=2,y=4");
   const other = folder.plan("other.json", "hlo/tiny_gpt.train.hlo.txt.gz", "--cluster", "4xh100-sxm", "--mesh", "4", "--memory", "2GiB");
-  const pipeline = folder.plan("pipeline.json", "hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster", "2xh100-sxm", "--pipeline", "2", "--micro-batches", "4");
+  const pipeline = folder.plan("pipeline.json", "hlo/pipeline/tied_clip.train.hlo.txt.gz", "--cluster", "2xh100-sxm", "--pipeline", "2", "--micro-batches", "4", "--schedule", "1f1b");
   const model = folder.file("model.json");
   meshwright("plan", "gpt3-1.3b", "--cluster", "2x8xh100-sxm", "--global-batch", "64", "--seq", "2048", "-o", model);
   fsdp = folder.file("fsdp.json");
