@@ -11,6 +11,7 @@
 #include "meshwright/cost/fusion.h"
 #include "meshwright/intra/names.h"
 #include "tests/intra/test_program.h"
+#include "tests/testing/exhaustive.h"
 
 namespace meshwright {
 namespace {
@@ -112,7 +113,7 @@ TEST(PropagatePins, LongSumsTakeLinearTime) {
   std::string entry =
       "  p = f32[8,8] parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}\n"
       "  x0 = f32[8,8] negate(p)\n";
-  constexpr int kSums = 100'000;
+  constexpr int kSums = RandomCases(100'000);
   for (int i = 1; i <= kSums; ++i) {
     absl::StrAppend(&entry, "  x", i, " = f32[8,8] add(x", i - 1, ", p)\n");
   }
