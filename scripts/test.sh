@@ -50,7 +50,7 @@ echo "Python package with PyTorch"
 if [ ! -x build/venv-torch/bin/pytest ] && [ "$(df --output=avail -B1G build | tail -n 1)" -lt 12 ]; then
   echo "not run: PyTorch and what it brings needs 12 GB of disk"
 else
-  build/venv-torch/bin/python -c 'import xdist' 2>/dev/null || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers pytest pytest-xdist pyright "jax[cpu]>=0.7.1"; }
+  build/venv-torch/bin/python -c 'import xdist' 2>/dev/null || { python3 -m venv build/venv-torch && build/venv-torch/bin/pip install -q --no-cache-dir "torch>=2.15" numpy transformers accelerate pytest pytest-xdist pyright "jax[cpu]>=0.7.1"; }
   build/venv-torch/bin/pip install -q --force-reinstall --no-deps build/dist/meshwright-*.whl
   PATH="$PWD/build/venv-torch/bin:$PATH" pytest -q -n "$(nproc)" --dist loadfile --confcutdir=tests/python/pytorch tests/python/pytorch
   build/venv-torch/bin/pytest -q "tests/docs/test_pages_run.py::test_python_examples_of_the_readme[torch]"

@@ -11,6 +11,7 @@ learning rate of 0.1 that is 1e-4 a step.
 """
 
 import collections
+import dataclasses
 import os
 import socket
 import subprocess
@@ -25,6 +26,7 @@ import numpy as np
 import pipeline_models
 import pytest
 from meshwright.pipeline.timeline import Timeline, trace_of
+from meshwright.verify.report import FAILED
 from xla_flags import FAST_TO_COMPILE
 
 import meshwright as mw
@@ -277,6 +279,10 @@ def test_statistics_of_the_micro_batchs_own(tmp_path):
     assert numerics.outcome == "ok", numerics
     assert "on micro-batches that are alike" in numerics.remark
     assert numerics.notes == plan.deviations != []
+    # What differs even then, differs by more than was planned.
+    wrong = dataclasses.replace(numerics, outcome=FAILED)
+    with mock.patch("meshwright.verify.pipeline._numerics", return_value=wrong):
+        assert not plan.verify(repeats=0).passed
     with pytest.raises(mw.InvalidArgumentError, match="its folder does not exist$"):
         plan.verify(trace=tmp_path / "none" / "trace.json")
 

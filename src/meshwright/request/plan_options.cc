@@ -202,9 +202,8 @@ Options ModelRows(AskedOptions& a) {
        "models: only what `export` can write for each of these targets, like megatron,nemo; any: "
        "for a framework at least (GPUs numbered in order, context parallelism by rings, nothing "
        "offloaded unless fixed, whole layers or attention recomputed; over groups of nodes the "
-       "same "
-       "degrees everywhere); none: whatever is best; "
-       "without it any, or none where no framework can and over groups of nodes",
+       "same degrees everywhere); none: whatever is best; without it any, or none where no "
+       "framework can and over groups of nodes",
        {.kinds = kModel | kGroups, .takes = "TARGETS"}},
       {"framework",
        &a.framework,
@@ -329,10 +328,9 @@ constexpr std::pair<const char*, const char*> kHelpOfPlan[] = {
     {"deadline",
      "time for the search, like 30s or 5min; auto: programs and groups of nodes are "
      "searched with as much work on every machine, however busy, all else has 30s. Models: at "
-     "its "
-     "end, and after an interrupt (Ctrl-C, SIGTERM), the best plan so far is given, and by how "
-     "much "
-     "others may be better; exit code 3 if none was found. A second interrupt ends the program at "
+     "its end, and after an interrupt (Ctrl-C, SIGTERM), the best plan so far is given, and by how "
+     "much others may be better; exit code 3 if none was found. A second interrupt ends the "
+     "program at "
      "once"},
     {"fix",
      "programs: NAME=SPEC shards the parameter, output or instruction NAME (* and ? match any "

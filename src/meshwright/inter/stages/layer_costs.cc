@@ -259,8 +259,6 @@ absl::StatusOr<double> BoundOf(const ProgramSlice& slice, const CostModel& cost_
 
 constexpr SliceCost kImpossible = {.forward = -1};
 
-using Worth = std::function<bool(const std::vector<double>& bounds)>;
-
 class LayerCoster {
  public:
   LayerCoster(const KindsByParts& kinds, const CostModel& cost_model, int64_t micro_batches,

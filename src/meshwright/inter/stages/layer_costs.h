@@ -87,16 +87,19 @@ struct MeshCosts {
 // `options` as layers are planned with them: on one thread, not tied by position, near the optimum.
 PlannerOptions LayerPlannerOptions(PlannerOptions options);
 
+// Whether layers are worth planning that take no less than `bounds`, by kind, of which only the
+// leading kind's is known and the others are 0.
+using Worth = std::function<bool(const std::vector<double>& bounds)>;
+
 // Plans every kind on the cost model's mesh, once without regard to memory and, if not all layers
 // together fit into `memory_bytes` a device like that, at several multipliers of memory. Sums over
 // the batch are whole, and again in as many parts as some of the mesh's axes have devices, where
-// the leading kind then has its samples along as many. An error if the leading kind cannot be
-// planned. `worth` is asked with the bounds by kind, where only that of the leading
-// kind is more than 0; if it says no, these are all that there is, and no variants.
-absl::StatusOr<MeshCosts> CostLayers(
-    const KindsByParts& kinds, const CostModel& cost_model, int64_t micro_batches,
-    int64_t memory_bytes, const PlannerOptions& options,
-    const std::function<bool(const std::vector<double>& bounds)>& worth);
+// the leading kind then has its samples along as many. Where `worth` says no, the bounds that it
+// was asked with are all that there is, and no variants. An error if the leading kind cannot be
+// planned.
+absl::StatusOr<MeshCosts> CostLayers(const KindsByParts& kinds, const CostModel& cost_model,
+                                     int64_t micro_batches, int64_t memory_bytes,
+                                     const PlannerOptions& options, const Worth& worth);
 
 // By kind: seconds of the forward and backward phases that no plan undercuts.
 absl::StatusOr<std::vector<double>> LayerBounds(const std::vector<LayerKind>& kinds,

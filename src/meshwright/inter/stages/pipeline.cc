@@ -83,6 +83,7 @@ class PipelinePlanner {
       }
     }
     for (const LayerTable& table : serial_.tables) {
+      if (Late()) break;
       Report("bounds", table.micro_batches);
       bound_ = std::min(bound_, search_->Bound(table, schedules, bound_, Remaining()));
     }
@@ -301,7 +302,8 @@ class PipelinePlanner {
 
   // Whether layers are worth planning on mesh `m` of a submesh, where their forward and backward
   // phases take no less than `bounds` by kind: not where equal stages on it would take longer than
-  // what is known. Those are bounded in a small part of the time that planning them takes.
+  // what is known. Those are bounded in a small part of the time that planning them takes. Of
+  // devices of several types no equal stages are known, and nothing is left out.
   bool MayWin(const Submesh& submesh, size_t m, int64_t micro_batches,
               const std::vector<double>& bounds) const {
     if (serial_.best.stages.empty()) return true;
@@ -334,6 +336,7 @@ class PipelinePlanner {
     int64_t steps = request_.max_steps;
     for (const ScheduleKind* schedule : schedules) {
       for (size_t table = 0; table < search->tables.size(); ++table) {
+        if (Late() && !search->best.stages.empty()) return;
         Improve(search, table, [&](FoundPipeline* best) {
           steps -=
               search_->ImproveUneven(search->tables[table], *schedule, Remaining(), steps, best);

@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 // What a step takes with collectives overlapped is no less than half of its serial time.
 constexpr double kMostHidden = 0.5;
-// Meshes are planned by what their layers take at least. After so many in a row that are no better
-// than what there is, the others, which take longer still, are only bounded.
+// Meshes are planned by what their layers take at least. After so many in a row that fit and are no
+// better than what there is, the others, which take longer still, are only bounded.
 constexpr int kMostInVain = 3;
 // What takes longer than this many times what there is at a first look is not searched further.
 constexpr double kWithinReach = 1.5;
@@ -108,7 +108,9 @@ class SingleStagePlanner {
     options.solver.deadline_seconds = std::max(1.0, in_.deadline_seconds - Elapsed());
     options.first_look = true;
     absl::StatusOr<IntraPlan> plan = PlanIntra(slice.graph, *model, options);
-    if (plan.ok() && plan->limited && plan->step_seconds < kWithinReach * best_.step_seconds) {
+    // A first look does not look hard for what fits either.
+    if (plan.ok() && (plan->limited || !plan->fits) &&
+        plan->step_seconds < kWithinReach * best_.step_seconds) {
       options.first_look = false;
       plan = PlanIntra(slice.graph, *model, options);
     }
@@ -119,7 +121,7 @@ class SingleStagePlanner {
     if (plan->fits && plan->step_seconds < best_.step_seconds) {
       Keep(mesh, *model, std::move(slice), *std::move(plan));
       in_vain_ = 0;
-    } else {
+    } else if (plan->fits) {
       ++in_vain_;
     }
     return absl::OkStatus();
