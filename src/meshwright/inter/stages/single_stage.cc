@@ -59,6 +59,7 @@ class SingleStagePlanner {
       }
     }
     std::vector<std::pair<std::optional<double>, const Mesh*>> by_least;
+    by_least.reserve(meshes.size());
     for (const Mesh& mesh : meshes) by_least.emplace_back(LeastOn(mesh), &mesh);
     std::stable_sort(by_least.begin(), by_least.end(), [](const auto& a, const auto& b) {
       return a.first.value_or(kInfinity) < b.first.value_or(kInfinity);
