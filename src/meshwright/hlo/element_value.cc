@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "meshwright/base/strings.h"
 
@@ -147,7 +148,6 @@ std::optional<uint64_t> Encode(const FloatFormat& format, double value) {
 bool ParseFloat(const FloatFormat& format, std::string_view text, uint64_t& code) {
   const bool negative = text.starts_with("-");
   std::string_view magnitude = text.substr(negative || text.starts_with("+") ? 1 : 0);
-  if (magnitude.empty() || magnitude[0] == '-' || magnitude[0] == '+') return false;
   if (magnitude.starts_with("nan")) {
     if (format.specials == Specials::kNone) return false;
     magnitude.remove_prefix(3);
@@ -164,6 +164,12 @@ bool ParseFloat(const FloatFormat& format, std::string_view text, uint64_t& code
     }
     code = NanCode(format, negative, payload);
     return true;
+  }
+  // What remains is "inf" or begins with a digit or a point: from_chars would also take another sign, and words
+  // such as "NaN" and "Infinity" in any case, which are no element values.
+  if (magnitude != "inf" &&
+      (magnitude.empty() || (!absl::ascii_isdigit(magnitude[0]) && magnitude[0] != '.'))) {
+    return false;
   }
   const char* end = magnitude.data() + magnitude.size();
   // f32 is read as such: by way of double it would be rounded twice.
