@@ -9,6 +9,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
+#include "meshwright/inter/layers/whole_batch.h"
 #include "meshwright/intra/names.h"
 #include "tests/inter/run_program.h"
 
@@ -98,7 +99,9 @@ class Run {
       return Tensor{{}, {static_cast<double>(micro_batch)}};
     }
     if (input.parameter >= 0) {
-      Tensor tensor = parameters_[static_cast<size_t>(input.parameter)];
+      const OpId parameter = program_.graph.parameters[static_cast<size_t>(input.parameter)];
+      Tensor tensor = parameters_[static_cast<size_t>(
+          WholeBatchOf(program_.graph, parameter).value_or(input.parameter))];
       if (input.layer_dimension >= 0) {
         const int32_t d = input.layer_dimension;
         tensor = Part(tensor, d, input.first, input.count);
@@ -201,7 +204,7 @@ class Run {
 absl::StatusOr<std::unique_ptr<SlicedProgram>> PrepareProgram(const Module& module,
                                                               int32_t layer_count) {
   auto program = std::make_unique<SlicedProgram>();
-  MW_ASSIGN_OR_RETURN(Module inlined, ModuleToSlice(module));
+  MW_ASSIGN_OR_RETURN(Module inlined, ModuleToSlice(module, {}));
   program->module = std::make_unique<Module>(std::move(inlined));
   MW_ASSIGN_OR_RETURN(program->graph, BuildGraph(*program->module));
   const std::vector<int32_t> tied = TiedParameters(program->graph, true);

@@ -32,10 +32,14 @@ def attention(w, x, heads, kv_heads):
     return mixed.reshape(b, s, h) @ bf16(w["wo"])
 
 
-def cross_entropy(logits, labels):
+def cross_entropies(logits, labels):
     logits = logits.astype(jnp.float32)
     picked = jnp.take_along_axis(logits, labels[..., None], -1)[..., 0]
-    return (jax.nn.logsumexp(logits, -1) - picked).mean()
+    return jax.nn.logsumexp(logits, -1) - picked
+
+
+def cross_entropy(logits, labels):
+    return cross_entropies(logits, labels).mean()
 
 
 def accumulated(gradients, parts):

@@ -167,12 +167,11 @@ def _alike(files: StageFiles, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         value.parameter: value.batch_dimension
         for _, _, module in files.modules()
         for value in module.inputs
-        if value.role == "data" and value.parameter is not None
+        if value.parameter is not None and value.batch_dimension is not None
     }
     for parameter, dimension in dimensions.items():
-        if dimension is not None:
-            first = np.split(arrays[parameter], files.micro_batches, dimension)[0]
-            arrays[parameter] = np.concatenate([first] * files.micro_batches, dimension)
+        first = np.split(arrays[parameter], files.micro_batches, dimension)[0]
+        arrays[parameter] = np.concatenate([first] * files.micro_batches, dimension)
     return arrays
 
 

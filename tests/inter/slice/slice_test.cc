@@ -14,6 +14,7 @@
 #include "meshwright/hlo/program/reader.h"
 #include "meshwright/hlo/text/reader.h"
 #include "meshwright/hlo/text/writer.h"
+#include "meshwright/inter/layers/whole_batch.h"
 #include "meshwright/intra/planner.h"
 #include "tests/inter/pipeline_run.h"
 #include "tests/inter/run_program.h"
@@ -49,6 +50,7 @@ std::vector<Tensor> RandomInputs(const Graph& graph, bool equal_halves) {
     }
     const size_t half = tensor.data.size() / 2;
     for (size_t i = 0; i < half && equal_halves; ++i) tensor.data[half + i] = tensor.data[i];
+    if (const auto data = WholeBatchOf(graph, op); data.has_value()) tensor = inputs[*data];
   }
   return inputs;
 }
@@ -377,6 +379,77 @@ TEST(SliceTest, SamplesThatAreToldApartByTheirNumbers) {
   EXPECT_EQ(program->batch.numbered.size(), 1u) << "indices that only count are gone";
   EXPECT_EQ(program->batch.whole.size(), 1u);
   ExpectStagesCompute(*program);
+}
+
+// A loss over the samples whose label is not 0, weighted by their importance and divided by the sum
+// of what counts; how many do is a result.
+constexpr char kMasked[] =
+    R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY main {
+  w0 = f32[4,4] parameter(0)
+  w1 = f32[4,4] parameter(1)
+  x = f32[8,4] parameter(2)
+  labels = s32[8] parameter(3)
+  importance = f32[8] parameter(4)
+  zero = f32[] constant(0)
+  none = s32[] constant(0)
+  nones = s32[8] broadcast(none), dimensions={}
+  counts = pred[8] compare(labels, nones), direction=GT
+  mask = f32[8] convert(counts)
+  share = f32[8] multiply(mask, importance)
+  all = f32[] reduce(share, zero), dimensions={0}, to_apply=sum
+  number = f32[] reduce(mask, zero), dimensions={0}, to_apply=sum
+  a = f32[8,4] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  h = f32[8,4] dot(a, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  error = f32[8] reduce(h, zero), dimensions={1}, to_apply=sum
+  counted = f32[8] multiply(error, share)
+  total = f32[] reduce(counted, zero), dimensions={0}, to_apply=sum
+  loss = f32[] divide(total, all)
+  alls = f32[8] broadcast(all), dimensions={}
+  derror = f32[8] divide(share, alls)
+  dh = f32[8,4] broadcast(derror), dimensions={0}
+  g1 = f32[4,4] dot(a, dh), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  da = f32[8,4] dot(dh, w1), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  g0 = f32[4,4] dot(x, da), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  n0 = f32[4,4] subtract(w0, g0)
+  n1 = f32[4,4] subtract(w1, g1)
+  ROOT out = (f32[4,4], f32[4,4], f32[], f32[]) tuple(n0, n1, loss, number)
+})";
+
+TEST(SliceTest, WhatDataSayOfTheWholeBatch) {
+  const auto program = FromText(kMasked, 2);
+  ASSERT_NE(program, nullptr);
+  EXPECT_THAT(program->batch.statistics, ::testing::IsEmpty());
+  EXPECT_THAT(program->batch.several_warnings, ::testing::IsEmpty());
+  ASSERT_NO_FATAL_FAILURE(ExpectStagesCompute(*program));
+  // The program with more parameters computes what the one without them does.
+  const absl::StatusOr<Module> module = ParseHloText(kMasked, "masked");
+  ASSERT_TRUE(module.ok()) << module.status();
+  const absl::StatusOr<Graph> graph = BuildGraph(*module);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  std::vector<Tensor> inputs = RandomInputs(program->graph, /*equal_halves=*/false);
+  ASSERT_EQ(inputs.size(), 7u) << "labels and importance, of all samples";
+  const std::vector<Tensor> actual = RunProgram(*program->module, program->graph, inputs);
+  inputs.resize(graph->parameters.size());
+  ExpectClose(*graph, actual, RunProgram(*module, *graph, inputs));
+}
+
+// A sum for which samples go through a layer first is each micro-batch's own.
+TEST(SliceTest, StatisticsThatNeedALayerStay) {
+  const auto program = FromText(
+      absl::StrReplaceAll(
+          kMasked,
+          {{"reduce(share, zero)", "reduce(early, zero)"},
+           {"  all = ",
+            R"(  first = f32[8,4] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  early = f32[8] reduce(first, zero), dimensions={1}, to_apply=sum
+  all = )"}}),
+      2);
+  ASSERT_NE(program, nullptr);
+  EXPECT_EQ(program->batch.statistics.size(), 1u);
+  EXPECT_EQ(program->batch.several_warnings.size(), 1u);
+  EXPECT_EQ(program->graph.parameters.size(), 5u);
 }
 
 TEST(SliceTest, NamesAliasesAndLabels) {

@@ -8,6 +8,7 @@
 #include "meshwright/inter/layers/batch.h"
 #include "meshwright/inter/layers/batch_propagation.h"
 #include "meshwright/inter/layers/batch_roles.h"
+#include "meshwright/inter/layers/whole_batch.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/intra/planner.h"
 
@@ -37,7 +38,8 @@ absl::StatusOr<std::vector<OpId>> Matching(const Graph& graph,
   for (const std::string& pattern : patterns) {
     bool any = false;
     for (size_t i = 0; i < names.size(); ++i) {
-      if (!GlobMatch(pattern, names[i])) continue;
+      if (!GlobMatch(pattern, names[i]) || WholeBatchOf(graph, graph.parameters[i]).has_value())
+        continue;
       any = matched[i] = true;
       if (ShapeOf(graph, graph.parameters[i]).rank() == 0) {
         return absl::InvalidArgumentError(StrCat("data input \"", names[i], "\" (of \"", pattern,
@@ -63,6 +65,7 @@ std::vector<OpId> Default(const Graph& graph, const std::vector<bool>& replaced,
   for (size_t i = 0; i < graph.parameters.size(); ++i) {
     const Shape& shape = ShapeOf(graph, graph.parameters[i]);
     if (replaced[i] || shape.rank() == 0 || IsRandomKey(shape)) continue;
+    if (WholeBatchOf(graph, graph.parameters[i]).has_value()) continue;
     arrays.push_back(graph.parameters[i]);
     if (IsInteger(shape.type)) integers.push_back(graph.parameters[i]);
   }
@@ -73,7 +76,8 @@ std::vector<OpId> Default(const Graph& graph, const std::vector<bool>& replaced,
   const std::vector<bool> reached = ReachedFromOutputs(graph);
   std::vector<OpId> data;
   for (size_t i = 0; i < reached.size(); ++i) {
-    if (reached[i]) data.push_back(graph.parameters[i]);
+    if (reached[i] && !WholeBatchOf(graph, graph.parameters[i]).has_value())
+      data.push_back(graph.parameters[i]);
   }
   return data;
 }
@@ -114,7 +118,10 @@ absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32
                "that (--data)"));
   }
   std::vector<bool> may_be_data(graph.parameters.size());
-  for (size_t i = 0; i < may_be_data.size(); ++i) may_be_data[i] = data.empty() && !replaced[i];
+  for (size_t i = 0; i < may_be_data.size(); ++i) {
+    may_be_data[i] =
+        data.empty() && !replaced[i] && !WholeBatchOf(graph, graph.parameters[i]).has_value();
+  }
   std::vector<BatchSeed> values;
   values.reserve(seeds.size());
   for (OpId p : seeds) values.push_back({graph[p].results[0]});

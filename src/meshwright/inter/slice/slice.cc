@@ -10,9 +10,11 @@
 #include "meshwright/hlo/inline_calls.h"
 #include "meshwright/hlo/loop_starts.h"
 #include "meshwright/hlo/verify/verifier.h"
+#include "meshwright/inter/layers/whole_batch.h"
 #include "meshwright/inter/slice/slice_build.h"
 #include "meshwright/inter/slice/slice_context.h"
 #include "meshwright/inter/slice/slice_select.h"
+#include "meshwright/intra/names.h"
 
 namespace meshwright {
 namespace {
@@ -92,11 +94,17 @@ absl::StatusOr<std::unique_ptr<const Slicer>> Slicer::Make(const Graph& graph,
       new Slicer(std::make_unique<const SliceContext>(std::move(context))));
 }
 
-absl::StatusOr<Module> ModuleToSlice(const Module& module) {
+absl::StatusOr<Module> ModuleToSlice(const Module& module, const std::vector<std::string>& data,
+                                     MicroBatchRng rng) {
   MW_ASSIGN_OR_RETURN(Module inlined, InlineCalls(module));
   SeparateLoopStarts(inlined);
   MW_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(inlined));
-  return WithBatchedIndices(graph);
+  Module batched = WithBatchedIndices(graph);
+  MW_ASSIGN_OR_RETURN(const Graph divided, BuildGraph(batched));
+  const absl::StatusOr<BatchSplit> batch =
+      FindBatch(divided, TiedParameters(divided, /*by_position=*/true), data, rng);
+  // Without a batch nothing is cut: whoever tries will say why.
+  return batch.ok() ? WithWholeBatchValues(divided, *batch) : std::move(batched);
 }
 
 absl::StatusOr<ProgramSlice> Slicer::Slice(const SliceRequest& request) const {

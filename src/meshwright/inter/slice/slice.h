@@ -77,9 +77,12 @@ struct SliceValue {
 };
 
 // The module that slices are cut out of: without calls (hlo/inline_calls.h), without starts that
-// loops share (hlo/loop_starts.h), and without indices that only count (hlo/counted_indices.h).
-// Errors: those of InlineCalls and BuildGraph.
-absl::StatusOr<Module> ModuleToSlice(const Module& module);
+// loops share (hlo/loop_starts.h), without indices that only count (hlo/counted_indices.h), and
+// with what data inputs say of the whole batch computed from parameters of its own
+// (layers/whole_batch.h). `data`, `rng`: as for FindBatch. Errors: those of InlineCalls and
+// BuildGraph.
+absl::StatusOr<Module> ModuleToSlice(const Module& module, const std::vector<std::string>& data,
+                                     MicroBatchRng rng = MicroBatchRng::kExact);
 
 struct SliceContext;  // what all slices have in common: slice_context.h
 

@@ -120,7 +120,8 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   MW_ASSIGN_OR_RETURN(planned.program,
                       ParseProgram(contents, request.program == "-" ? "<stdin>" : request.program));
   planned.program.input.path = request.program;
-  MW_ASSIGN_OR_RETURN(Module module, ModuleToSlice(*planned.program.module));
+  MW_ASSIGN_OR_RETURN(Module module, ModuleToSlice(*planned.program.module, request.pipeline.data,
+                                                   request.pipeline.rng));
   planned.module = std::make_unique<const Module>(std::move(module));
   MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*planned.module));
   planned.graph = std::make_unique<const Graph>(std::move(graph));

@@ -66,7 +66,8 @@ class PipelineReplanner {
     MW_ASSIGN_OR_RETURN(clusters_, ParseClusters(request_.cluster, inputs));
     MW_ASSIGN_OR_RETURN(cost_model_, ChooseCostModel(request_.cost_model, clusters_[0]));
     MW_ASSIGN_OR_RETURN(program_, ParseProgram(std::string(*request_.contents), request_.program));
-    MW_ASSIGN_OR_RETURN(Module module, ModuleToSlice(*program_.module));
+    MW_ASSIGN_OR_RETURN(Module module, ModuleToSlice(*program_.module, request_.pipeline.data,
+                                                     request_.pipeline.rng));
     module_ = std::make_unique<const Module>(std::move(module));
     MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*module_));
     graph_ = std::make_unique<const Graph>(std::move(graph));

@@ -11,6 +11,7 @@
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/text/writer.h"
 #include "meshwright/inter/layers/fingerprint.h"
+#include "meshwright/inter/layers/whole_batch.h"
 #include "meshwright/intra/names.h"
 #include "meshwright/plan/annotate/annotate.h"
 #include "meshwright/plan/annotate/output_shardings.h"
@@ -152,12 +153,22 @@ Json ToJson(const SliceValue& value, int32_t parameter) {
 }
 
 // `tied`: by output of the program, the parameter that it replaces.
-Json ToJson(const std::vector<SliceValue>& values, const std::vector<int32_t>& tied) {
+Json ToJson(const Graph& program, const std::vector<SliceValue>& values,
+            const std::vector<int32_t>& tied) {
   Json list = Json::array();
   for (const SliceValue& value : values) {
     const bool replaces = value.output >= 0;
-    list.push_back(
-        ToJson(value, replaces ? tied[static_cast<size_t>(value.output)] : value.parameter));
+    Json json = ToJson(value, replaces ? tied[static_cast<size_t>(value.output)] : value.parameter);
+    if (value.parameter >= 0) {
+      const OpId parameter = program.parameters[static_cast<size_t>(value.parameter)];
+      // The program that users have has only the data input that it is all of.
+      if (const auto data = WholeBatchOf(program, parameter); data.has_value()) {
+        json["role"] = RoleName(SliceRole::kData);
+        json["parameter"] = *data;
+        json["name"] = ParameterName(program, program.parameters[static_cast<size_t>(*data)]);
+      }
+    }
+    list.push_back(std::move(json));
   }
   return list;
 }
@@ -227,8 +238,8 @@ class StageWriter {
     const std::string name = StrCat("stage", index, ".", phase.name, ".hlo.txt");
     files_.push_back({name, ToHloText(AnnotateModule(part.graph, mesh, values, outputs))});
     (*modules)[phase.name] = {{"file", name},
-                              {"inputs", ToJson(part.inputs, tied_)},
-                              {"outputs", ToJson(part.outputs, tied_)}};
+                              {"inputs", ToJson(*planned_.graph, part.inputs, tied_)},
+                              {"outputs", ToJson(*planned_.graph, part.outputs, tied_)}};
   }
 
   const PipelinedProgram& planned_;
