@@ -132,6 +132,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
+    "default": Kind({"cluster": "4xh100-sxm", "pipeline": 2}),
     "1f1b": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "1f1b"}),
     "gpipe": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "gpipe"}),
     "zb-h1": Kind({"cluster": "4xh100-sxm", "pipeline": 2, "schedule": "zb-h1"}),
