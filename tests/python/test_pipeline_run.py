@@ -287,6 +287,35 @@ def test_statistics_of_the_micro_batchs_own(tmp_path):
         plan.verify(trace=tmp_path / "none" / "trace.json")
 
 
+def orthogonal(state, x, y):
+    """Momentum made orthogonal by a polynomial whose coefficients are of the state, as muon's are."""
+    weights, momentum, (a, b) = state
+
+    def loss(weights):
+        h = x
+        for w in weights:
+            h = jax.numpy.tanh(h @ w)
+        return ((h - y) ** 2).mean()
+
+    momentum = [0.9 * m + g for m, g in zip(momentum, jax.grad(loss)(weights))]
+    updates = [m / jax.numpy.linalg.norm(m) for m in momentum]
+    for _ in range(40):
+        updates = [a * u + b * (u @ u.T) @ u for u in updates]
+    return [w - 0.1 * u for w, u in zip(weights, updates)], momentum, (a, b)
+
+
+def test_verified_on_the_plans_example_arguments(tmp_path):
+    generator = np.random.default_rng(0)
+    *weights, x, y = (generator.standard_normal((8, 8), np.float32) for _ in range(6))
+    state = weights, [np.ones_like(w) for w in weights], (np.float32(1.5), np.float32(-0.5))
+    step = jax.jit(orthogonal, donate_argnums=0)
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    plan = mw.plan(step, state, x, y, emit=tmp_path / "stages", **options)
+    numerics = plan.verify(repeats=0).checks[0]
+    assert numerics.outcome == "ok", numerics
+    assert "on the plan's example arguments" in numerics.remark
+
+
 def test_what_is_no_state(planned_small):
     step, (weights, x), plan = planned_small
     train = mw.jax.pipeline(step, weights, x, plan=plan)

@@ -88,7 +88,7 @@ def verify(
         from meshwright.verify.pipeline import check_alone, run_stages
 
         check_alone()
-        return run_stages(plan, read, stages, devices, repeats, seed, trace)
+        return run_stages(plan, read, stages, devices, repeats, seed, trace, examples)
     if stages is not None:
         raise errors.InvalidArgumentError(
             f"--stages: found {os.fspath(stages)}, but the plan has no pipeline and so no stages"

@@ -169,7 +169,12 @@ def check_numerics(
         f"largest error of {len(errors)} outputs against one device ({narrowest})"
         + (f", {inputs}" if inputs else ""),
         notes,
-        {"error": error, "tolerance": tolerance, "worst": names[worst] if names else None},
+        {
+            "error": error,
+            "tolerance": tolerance,
+            "worst": names[worst] if names else None,
+            "finite": finite,
+        },
     )
 
 

@@ -6,11 +6,13 @@ an optimizer's state that has not seen a step. The others are random, each as su
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,6 +22,75 @@ from meshwright._lowering import numpy_dtype
 _INTEGERS = 2
 
 _BLOCK = 1 << 15  # numbers that are drawn at a time
+
+
+@dataclasses.dataclass
+class Inputs:
+    """An array for each of a program's parameters, of which so many are the plan's own arguments."""
+
+    arrays: list[np.ndarray]
+    given: int
+
+    @property
+    def remark(self) -> str:
+        if not self.given:
+            return ""
+        count = len(self.arrays)
+        every = "" if self.given == count else f"{self.given} of {count} of "
+        return f"on {every}the plan's example arguments"
+
+
+def step_inputs(
+    parameters: Sequence[Mapping[str, Any]],
+    seed: int,
+    examples: Sequence[Any],
+    ranges: Sequence[int | None],
+    carried: Collection[str],
+) -> Iterator[Inputs]:
+    """What to run a step on: the first of these on which its results are finite.
+
+    Random inputs on which results are not finite say little; the second's have nothing negative among
+    what goes from step to step. There is one alone where all arrays are given.
+
+    Args:
+      examples: for each parameter an array to run on, or None; fewer: the rest has none.
+      ranges, carried: as random_inputs takes them.
+    """
+    given = [None if leaf is None else _host(leaf, row) for leaf, row in zip(examples, parameters)]
+    given += [None] * (len(parameters) - len(given))
+    fresh = fresh_states(parameters, given, carried)
+    given = [None if new else array for array, new in zip(given, fresh)]
+    count = sum(array is not None for array in given)
+
+    def filled(arrays: Sequence[np.ndarray]) -> Inputs:
+        return Inputs([new if old is None else old for old, new in zip(given, arrays)], count)
+
+    random = random_inputs(parameters, seed, ranges=ranges, carried=carried)
+    yield filled(random)
+    if count < len(parameters):
+        yield filled(
+            [
+                np.abs(array) if row["name"] in carried and row["dtype"][0] in "bf" else array
+                for row, array in zip(parameters, random)
+            ]
+        )
+
+
+def _host(leaf: Any, row: Mapping[str, Any]) -> np.ndarray:
+    if isinstance(leaf, jax.Array):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        return gathered(leaf)
+    return np.asarray(leaf).astype(numpy_dtype(row["dtype"]))
+
+
+def gathered(array: jax.Array) -> np.ndarray:
+    """All of an array of which this process may have a part."""
+    if array.is_fully_addressable:
+        return np.asarray(array)
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(array, tiled=True))
 
 
 def random_inputs(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.extend.mlir import hlo_to_stablehlo
 from jax.interpreters.mlir import make_ir_context
@@ -22,7 +20,6 @@ from meshwright._lowering import (
     _shapes,
     is_packed,
     module_function,
-    numpy_dtype,
     own_mesh,
     planned_function,
     whole_module,
@@ -32,7 +29,7 @@ from meshwright.jax import make_mesh, output_shardings, parameter_shardings
 from meshwright.program import Program
 from meshwright.verify import checks, collectives
 from meshwright.verify.index_ranges import index_ranges
-from meshwright.verify.inputs import fresh_states, random_inputs
+from meshwright.verify.inputs import Inputs, gathered, step_inputs
 from meshwright.verify.report import SHOWN, Check, Report
 from meshwright.verify.roundoff import roundoff
 
@@ -131,12 +128,6 @@ def _same_device(plan: Plan, device: Any) -> tuple[bool, str]:
     return kind == wanted, f"{device.device_kind} is no {wanted}"
 
 
-@dataclasses.dataclass
-class Inputs:
-    arrays: list[np.ndarray]
-    given: int  # of them are the arguments that the plan was made with
-
-
 def _inputs(
     plan: Plan,
     module: bytes,
@@ -145,29 +136,12 @@ def _inputs(
     seed: int,
     examples: Sequence[Any],
 ) -> tuple[Inputs, list[np.ndarray] | None]:
-    """What to run on, and the results of one device; None: it has not the memory for them.
-
-    Random inputs on which results are not finite say little. Then others are tried: on which nothing
-    that goes from step to step is negative.
-    """
-    rows = plan.parameters
-    given = [None if leaf is None else _host(leaf, row) for leaf, row in zip(examples, rows)]
-    given += [None] * (len(rows) - len(given))
+    """What to run on, and the results of one device; None: it has not the memory for them."""
     carried = {name for name in _replaced_names(plan) if name is not None}
-    fresh = fresh_states(rows, given, carried)
-    given = [None if new else array for array, new in zip(given, fresh)]
-    ranges = index_ranges(module)
-    random = random_inputs(rows, seed, ranges=ranges, carried=carried)
-    positive = [
-        np.abs(array) if row["name"] in carried and row["dtype"][0] in "bf" else array
-        for row, array in zip(rows, random)
-    ]
     best: tuple[float, Inputs, list[np.ndarray]] | None = None
-    for filling in (random, positive):
-        arrays = [new if old is None else old for old, new in zip(given, filling)]
-        inputs = Inputs(arrays, sum(array is not None for array in given))
+    for inputs in step_inputs(plan.parameters, seed, examples, index_ranges(module), carried):
         try:
-            expected = _on_one_device(single, arrays, place)
+            expected = _on_one_device(single, inputs.arrays, place)
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
@@ -175,18 +149,10 @@ def _inputs(
         share = checks.finite_share(expected)
         if best is None or share > best[0]:
             best = share, inputs, expected
-        if share == 1 or inputs.given == len(rows):
+        if share == 1:
             break
     assert best is not None
     return best[1], best[2]
-
-
-def _host(leaf: Any, row: Mapping[str, Any]) -> np.ndarray:
-    if isinstance(leaf, jax.Array):
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            leaf = jax.random.key_data(leaf)
-        return _gathered(leaf)
-    return np.asarray(leaf).astype(numpy_dtype(row["dtype"]))
 
 
 def _on_one_device(
@@ -196,7 +162,7 @@ def _on_one_device(
     mesh = place.mesh if isinstance(place, NamedSharding) else Mesh([place], ("one",))
     with own_mesh(mesh):
         placed = [jax.device_put(array, place) for array in arrays]
-        return [_gathered(array) for array in single(*placed)]
+        return [gathered(array) for array in single(*placed)]
 
 
 def _numerics(
@@ -210,7 +176,7 @@ def _numerics(
 ) -> Check:
     if expected is None:
         return Check("numerics", SHOWN, "", "", "not judged: one device has not the memory")
-    got = [_gathered(array) for array in step(*map(jax.device_put, inputs.arrays, shardings))]
+    got = [gathered(array) for array in step(*map(jax.device_put, inputs.arrays, shardings))]
     bases = _replaced(plan, inputs.arrays)
     errors = [checks.output_error(*three) for three in zip(got, expected, bases)]
     names = [row["name"] for row in plan.outputs]
@@ -223,27 +189,10 @@ def _numerics(
         errors,
         checks.finite_share(expected),
         narrowest,
-        _described(inputs),
+        inputs.remark,
         [name for name, array in zip(names, expected) if checks.has_nan(array)],
         noise,
     )
-
-
-def _described(inputs: Inputs) -> str:
-    if not inputs.given:
-        return ""
-    every = (
-        "" if inputs.given == len(inputs.arrays) else f"{inputs.given} of {len(inputs.arrays)} of "
-    )
-    return f"on {every}the plan's example arguments"
-
-
-def _gathered(array: Any) -> np.ndarray:
-    if array.is_fully_addressable:
-        return np.asarray(array)
-    from jax.experimental import multihost_utils
-
-    return np.asarray(multihost_utils.process_allgather(array, tiled=True))
 
 
 def _replaced(plan: Plan, inputs: Sequence[np.ndarray]) -> list[np.ndarray | None]:
