@@ -567,8 +567,7 @@ ENTRY main {
 }
 
 // A loop over weights that the program stacks itself.
-TEST(SliceTest, StacksThatNeedAllLayers) {
-  const auto program = FromText(R"(HloModule m
+constexpr char kStacked[] = R"(HloModule m
 body {
   p = (s32[], f32[8,4], f32[2,4,4]) parameter(0)
   i = s32[] get-tuple-element(p), index=0
@@ -598,14 +597,60 @@ ENTRY main {
   start = (s32[], f32[8,4], f32[2,4,4]) tuple(zero, x, stack)
   loop = (s32[], f32[8,4], f32[2,4,4]) while(start), condition=condition, body=body
   ROOT y = f32[8,4] get-tuple-element(loop), index=1
-})",
-                                0);
+})";
+
+TEST(SliceTest, StacksThatNeedAllLayers) {
+  const auto program = FromText(kStacked, 0);
   ASSERT_NE(program, nullptr);
   SliceRequest request;
   request.end = 1;
   EXPECT_EQ(program->slicer->Slice(request).status().message(),
             "\"stack\" needs all layers: its loop cannot be cut between layers, as pipelines and "
             "profiles need; plan without them");
+}
+
+// Of what takes less than itself to compute every slice makes all, and takes its layers.
+TEST(SliceTest, StacksThatAreMadeWhole) {
+  const std::string mixed = R"(
+  table = f32[2] constant({0.5, 0.25})
+  scale = f32[2,4,4] broadcast(table), dimensions={0}
+  vs = f32[1,4,4] broadcast(v), dimensions={1}
+  filled = f32[1,4,4] broadcast(w), dimensions={2}
+  stacked = f32[2,4,4] concatenate(vs, filled), dimensions={0}
+  turning = (s32[], f32[2,4,4]) tuple(zero, stacked)
+  turned = (s32[], f32[2,4,4]) while(turning), condition=turns_left, body=turn
+  mixed = f32[2,4,4] get-tuple-element(turned), index=1
+  stack = f32[2,4,4] multiply(mixed, scale))";
+  const auto program =
+      FromText(absl::StrReplaceAll(
+                   kStacked, {{"\n  stack = f32[2,4,4] concatenate(v, w), dimensions={0}", mixed},
+                              {"v = f32[1,4,4]", "v = f32[4]"},
+                              {"w = f32[1,4,4]", "w = f32[4]"},
+                              {"ENTRY main", R"(turn {
+  q = (s32[], f32[2,4,4]) parameter(0)
+  t = s32[] get-tuple-element(q), index=0
+  s = f32[2,4,4] get-tuple-element(q), index=1
+  back = f32[2,4,4] reverse(s), dimensions={0}
+  sum = f32[2,4,4] add(s, back)
+  half = f32[] constant(0.5)
+  halves = f32[2,4,4] broadcast(half), dimensions={}
+  less = f32[2,4,4] multiply(sum, halves)
+  more = f32[2,4,4] add(less, s)
+  unit = s32[] constant(1)
+  u = s32[] add(t, unit)
+  ROOT r = (s32[], f32[2,4,4]) tuple(u, more)
+}
+turns_left {
+  q = (s32[], f32[2,4,4]) parameter(0)
+  t = s32[] get-tuple-element(q), index=0
+  three = s32[] constant(3)
+  ROOT c = pred[] compare(t, three), direction=LT
+}
+ENTRY main)"}}),
+               0);
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.count, 2);
+  ExpectStagesCompute(*program);
 }
 
 // Every phase of all stages of some layers each: what one slice needs, another one has.

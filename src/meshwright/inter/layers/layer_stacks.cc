@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
@@ -22,12 +23,14 @@ namespace {
 
 class StackFinder {
  public:
-  StackFinder(const Graph& graph, const ProgramStructure& structure, const Layers& layers)
-      : graph_(graph), structure_(structure), layers_(layers) {}
+  StackFinder(const Graph& graph, const ProgramStructure& structure, const BatchSplit& batch,
+              const Layers& layers)
+      : graph_(graph), structure_(structure), batch_(batch), layers_(layers) {}
 
   absl::StatusOr<LayerStacks> Run() {
     out_.dimension.assign(graph_.values.size(), -1);
     out_.loop.assign(graph_.values.size(), -1);
+    out_.made_whole.assign(graph_.values.size(), false);
     out_.layer_loop.assign(graph_.loops.size(), -1);
     out_.index_dimension.assign(graph_.ops.size(), -1);
     out_.combines.assign(graph_.ops.size(), Reduction::kNone);
@@ -168,6 +171,38 @@ class StackFinder {
 
   void Block(OpId op, std::string why) { out_.obstacles.try_emplace(op, std::move(why)); }
 
+  // Of the parameters that a value which depends on no data is computed from.
+  int64_t InputBytes(ValueId value) const {
+    int64_t bytes = 0;
+    std::vector<ValueId> open = {value};
+    absl::flat_hash_set<ValueId> seen = {value};
+    const auto visit = [&](ValueId v) {
+      if (v.valid() && seen.insert(v).second) open.push_back(v);
+    };
+    while (!open.empty()) {
+      const OpId producer = graph_[open.back()].producer;
+      if (graph_[producer].parameter >= 0) bytes += graph_[open.back()].shape.bytes();
+      open.pop_back();
+      for (ValueId operand : graph_[producer].operands) visit(operand);
+      visit(graph_[producer].predicate);
+      if (const int32_t c = structure_.carry[producer.index()]; c >= 0) {
+        visit(graph_.carries[c].init);
+        visit(graph_.carries[c].next);
+      }
+    }
+    return bytes;
+  }
+
+  // `op` makes or reads the stack `v`, and cannot do so for part of the layers.
+  void Stop(OpId op, ValueId v, std::string why) {
+    if (graph_[v].producer == op && batch_.roles[v.index()] == BatchRole::kConstant &&
+        InputBytes(v) < graph_[v].shape.bytes()) {
+      out_.made_whole[v.index()] = true;
+    } else {
+      Block(op, std::move(why));
+    }
+  }
+
   void Spread() {
     while (!open_.empty()) {
       const ValueId v = open_.front();
@@ -186,16 +221,18 @@ class StackFinder {
       // Carried stacks of layer loops are all known; any other loop needs the stack as a whole.
       const Carry& carry = graph_.carries[c];
       if (out_.layer_loop[carry.loop] < 0 || out_.dimension[carry.parameter.index()] < 0) {
-        Block(id, "takes all layers into a loop");
+        Stop(id, v, "takes all layers into a loop");
       }
       return;
     }
-    if (op.kind != OpKind::kInstruction) return Block(id, "needs all layers");
+    if (op.kind != OpKind::kInstruction) return Stop(id, v, "needs all layers");
     if (op.instruction->opcode == Opcode::kParameter) return;
+    if (op.instruction->opcode == Opcode::kConstant)
+      return Stop(id, v, "differs from layer to layer");
     if (out_.index_dimension[id.index()] >= 0 && out_.dimension[op.operands[0].index()] >= 0)
       return;
     const Rule rule = RuleFor(graph_, op);
-    if (!rule.supported) return Block(id, "is not known to treat layers by themselves");
+    if (!rule.supported) return Stop(id, v, "is not known to treat layers by themselves");
     FactorIndex factor = kNoFactor;
     bool agree = true;
     const auto look = [&](const std::vector<ValueId>& values,
@@ -211,17 +248,17 @@ class StackFinder {
     look(op.operands, rule.operands);
     look(op.results, rule.results);
     const int32_t loop = out_.loop[v.index()];
-    if (!agree) return Block(id, "pairs layers with each other");
+    if (!agree) return Stop(id, v, "pairs layers with each other");
     if (rule.factors[factor].kind == FactorKind::kReduction) {
       // A call may give layers and sums over them at once.
       for (const TensorFactors& result : rule.results) {
-        if (HasFactor(result, factor)) return Block(id, "combines layers");
+        if (HasFactor(result, factor)) return Stop(id, v, "combines layers");
       }
-      if (!CombinesParts(op, rule.factors[factor].reduction)) return Block(id, "combines layers");
+      if (!CombinesParts(op, rule.factors[factor].reduction)) return Stop(id, v, "combines layers");
       out_.combines[id.index()] = rule.factors[factor].reduction;
       out_.combined_loop[id.index()] = loop;
     } else if (rule.factors[factor].kind != FactorKind::kParallel) {
-      return Block(id, "needs all layers");
+      return Stop(id, v, "needs all layers");
     }
     const auto mark = [&](const std::vector<ValueId>& values,
                           const std::vector<TensorFactors>& tensors) {
@@ -230,7 +267,7 @@ class StackFinder {
           const auto& factors = tensors[i].dims[d];
           const auto at = std::find(factors.begin(), factors.end(), factor);
           if (at == factors.end()) continue;
-          if (at != factors.begin()) return Block(id, "mixes layers within a dimension");
+          if (at != factors.begin()) return Stop(id, v, "mixes layers within a dimension");
           Mark(values[i], static_cast<int32_t>(d), loop);
         }
       }
@@ -258,6 +295,7 @@ class StackFinder {
 
   const Graph& graph_;
   const ProgramStructure& structure_;
+  const BatchSplit& batch_;
   const Layers& layers_;
   LayerStacks out_;
   std::deque<ValueId> open_;
@@ -266,8 +304,8 @@ class StackFinder {
 }  // namespace
 
 absl::StatusOr<LayerStacks> FindStacks(const Graph& graph, const ProgramStructure& structure,
-                                       const Layers& layers) {
-  return StackFinder(graph, structure, layers).Run();
+                                       const BatchSplit& batch, const Layers& layers) {
+  return StackFinder(graph, structure, batch, layers).Run();
 }
 
 bool IsFilled(const Graph& graph, ValueId value) {

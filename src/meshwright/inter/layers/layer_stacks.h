@@ -23,6 +23,10 @@ struct LayerStacks {
   // By ValueId: the dimension that runs over layers, and the first of Layers::loops whose layers
   // those are; -1: not a stack.
   std::vector<int32_t> dimension, loop;
+  // By ValueId: of a stack that depends on no data and on parameters of fewer bytes than its own,
+  // that its operator can make for all layers only (random keys that a loop of its own mixes, a
+  // table): it is made whole wherever layers of it are needed.
+  std::vector<bool> made_whole;
   std::vector<int32_t> layer_loop;  // by loop of the graph: index into Layers::loops, or -1
   // By OpId: the dimension in which a dynamic-slice or dynamic-update-slice takes or puts the part
   // of the iteration's layer; -1: none.
@@ -42,7 +46,7 @@ struct LayerStacks {
 
 // Error: a layer loop inside another loop or conditional, or with another trip count.
 absl::StatusOr<LayerStacks> FindStacks(const Graph& graph, const ProgramStructure& structure,
-                                       const Layers& layers);
+                                       const BatchSplit& batch, const Layers& layers);
 
 // A constant of one repeated element or a broadcast of a scalar: can be had in any size.
 bool IsFilled(const Graph& graph, ValueId value);

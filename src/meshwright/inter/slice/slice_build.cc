@@ -271,7 +271,8 @@ absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
   std::vector<Shape> results;
   SliceRequest made = request_;
   if (whole_.contains(id)) made.micro_batches = 1;
-  for (ValueId v : op.results) results.push_back(SliceShape(c_, made, v));
+  for (ValueId v : op.results)
+    results.push_back(c_.stacks.made_whole[v.index()] ? graph_[v].shape : SliceShape(c_, made, v));
   std::vector<InstructionId> leaves;
   std::vector<Shape> taken;
   for (ValueId v : op.operands) {
@@ -319,12 +320,30 @@ absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
     if (IsStackIota(op)) {
       MW_ASSIGN_OR_RETURN(values[i], Combine(scope, Opcode::kAdd, values[i], FirstOf(op), id));
     }
+    values[i] = LayersOfWhole(scope, values[i], op.results[i]);
     // What reads a value combined over layers reads that of all layers, which may be an input.
     scope.values.try_emplace(op.results[i], values[i]);
     const auto combined = combined_out_.find(op.results[i]);
     if (combined != combined_out_.end()) combined->second = values[i];
   }
   return absl::OkStatus();
+}
+
+// The slice's layers of `value`, of which `made` has all if it is a stack that is made whole.
+InstructionId SliceBuilder::LayersOfWhole(Scope& scope, InstructionId made, ValueId value) {
+  if (!c_.stacks.made_whole[value.index()]) return made;
+  const LayerLoop& loop = c_.layers.loops[c_.stacks.loop[value.index()]];
+  const LoopPart part = PartOf(loop, request_.begin, request_.end);
+  const auto d = static_cast<size_t>(c_.stacks.dimension[value.index()]);
+  Instruction layers;
+  layers.opcode = Opcode::kSlice;
+  layers.name = StrCat(graph_[graph_[value].producer].instruction->name, ".layers");
+  layers.operands = {made};
+  layers.shape = SliceShape(c_, request_, value);
+  const int64_t size = graph_[value].shape.dims[d] / loop.count;  // of one layer
+  for (const int64_t dim : layers.shape.dims) layers.slice.push_back({0, dim, 1});
+  layers.slice[d] = {size * part.entry, size * (part.entry + part.high - part.low), 1};
+  return Added(scope, std::move(layers), graph_[value].producer);
 }
 
 // The numbers of a loop's layers, of which the slice has a part that does not begin at 0.

@@ -90,7 +90,7 @@ absl::Status SliceBuilder::BuildLoop(Scope& scope, int32_t loop) {
         writer_.AddElement(scope, built, static_cast<int64_t>(i), shapes[i], original);
     border_out_[carried[i]] = value;
     const bool ends = part.has_last || KindOfCarry(c_, carried[i]) == CarryKind::kStack;
-    if (ends) scope.values[carry.exit] = value;
+    if (ends) scope.values[carry.exit] = LayersOfWhole(scope, value, carry.exit);
   }
   return absl::OkStatus();
 }
@@ -159,7 +159,9 @@ absl::Status SliceBuilder::BuildConditional(Scope& scope, OpId first) {
   std::vector<Shape> shapes;
   shapes.reserve(leaves.size());
   for (OpId leaf : leaves) {
-    shapes.push_back(SliceShape(c_, request_, graph_[leaf].results[0]));
+    const ValueId v = graph_[leaf].results[0];
+    shapes.push_back(c_.stacks.made_whole[v.index()] ? graph_[v].shape
+                                                     : SliceShape(c_, request_, v));
   }
   copy.shape = Shape::Tuple(shapes);
   MW_ASSIGN_OR_RETURN(const InstructionId which, Lookup(scope, graph_[first].predicate));
@@ -188,8 +190,10 @@ absl::Status SliceBuilder::BuildConditional(Scope& scope, OpId first) {
   const InstructionId built = writer_.Add(scope, std::move(copy));
   out_.origin[scope.computation[built].name] = leaves;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    scope.values[graph_[leaves[i]].results[0]] =
+    const InstructionId value =
         writer_.AddElement(scope, built, static_cast<int64_t>(i), shapes[i], original);
+    const ValueId v = graph_[leaves[i]].results[0];
+    scope.values[v] = LayersOfWhole(scope, value, v);
   }
   return absl::OkStatus();
 }

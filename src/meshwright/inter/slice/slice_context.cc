@@ -150,7 +150,7 @@ absl::StatusOr<SliceContext> MakeSliceContext(const Graph& graph, const BatchSpl
                                               const Layers& layers) {
   SliceContext context{graph, batch, layers, {}, {}, {}, {}, false, {}};
   MW_ASSIGN_OR_RETURN(context.structure, FindStructure(graph));
-  MW_ASSIGN_OR_RETURN(context.stacks, FindStacks(graph, context.structure, layers));
+  MW_ASSIGN_OR_RETURN(context.stacks, FindStacks(graph, context.structure, batch, layers));
   context.tied = TiedParameters(graph, /*by_position=*/true);
   context.numbered.assign(graph.ops.size(), false);
   for (const std::vector<OpId>* ops : {&batch.numbered, &batch.whole, &batch.drawn_apart}) {
