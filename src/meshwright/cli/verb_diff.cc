@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "meshwright/base/status.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/explain/plan_difference.h"
@@ -38,8 +39,12 @@ absl::Status RunDiff(const DiffCommand& command) {
 
 Action AddDiffVerb(CLI::App& app) {
   auto command = std::make_shared<DiffCommand>();
-  app.add_option("BEFORE", command->before, "a plan; - for standard input")->required();
-  app.add_option("AFTER", command->after, "another plan; - for standard input")->required();
+  app.add_option("BEFORE", command->before, "a plan; - for standard input")
+      ->required()
+      ->check(IsFileOf(WantedFile::kPlan));
+  app.add_option("AFTER", command->after, "another plan; - for standard input")
+      ->required()
+      ->check(IsFileOf(WantedFile::kPlan));
   app.add_flag("--json", command->json, "print JSON instead of tables");
   return [command] { return RunDiff(*command); };
 }

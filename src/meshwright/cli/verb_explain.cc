@@ -10,6 +10,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/progress.h"
 #include "meshwright/cli/verb.h"
@@ -48,7 +49,9 @@ absl::Status RunExplain(const ExplainCommand& command) {
 Action AddExplainVerb(CLI::App& app) {
   auto command = std::make_shared<ExplainCommand>();
   command->rows = ExplainOptionRows(command->asked);
-  app.add_option("PLAN", command->plan, "plan.json; - for standard input")->required();
+  app.add_option("PLAN", command->plan, "plan.json; - for standard input")
+      ->required()
+      ->check(IsFileOf(WantedFile::kPlan));
   AddOptions(app, command->rows);
   app.add_flag("--json", command->json, "print JSON instead of words");
   return [command, &app] {

@@ -6,6 +6,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/cli/add_options.h"
 #include "meshwright/cli/message.h"
+#include "meshwright/cli/option_checks.h"
 #include "meshwright/cli/output.h"
 #include "meshwright/cli/verb.h"
 #include "meshwright/hlo/program/program.h"
@@ -37,7 +38,9 @@ absl::Status RunSimulate(const SimulateCommand& command) {
 
 Action AddSimulateVerb(CLI::App& app) {
   auto command = std::make_shared<SimulateCommand>();
-  app.add_option("PLAN", command->plan, "plan of a program; - for standard input")->required();
+  app.add_option("PLAN", command->plan, "plan of a program; - for standard input")
+      ->required()
+      ->check(IsFileOf(WantedFile::kPlan));
   AddOptions(app, SimulateOptionRows(command->asked));
   app.add_flag("--json", command->json, "print JSON instead of a table");
   return [command] { return RunSimulate(*command); };
