@@ -30,24 +30,29 @@ Work Attention(KernelClass kernel, int64_t batch, int64_t sequence, int64_t head
 
 struct MeasuredCall {
   int64_t batch, sequence, heads, groups, depth;
+  bool causal;
   double forward_seconds, both_seconds;
 };
 
-// cuDNN on one H200 with JAX 0.11.2, calls long enough that their dispatch (some 0.1 ms) is little.
+// cuDNN on one H200 with JAX 0.11.2. The first three are no rows that the sizes were chosen by.
 TEST(KernelRates, CudnnAttentionOnAnH200) {
-  constexpr MeasuredCall kCalls[] = {{1, 8192, 32, 8, 128, 0.000935, 0.003684},
-                                     {1, 32768, 8, 1, 128, 0.003408, 0.013104},
-                                     {1, 8192, 64, 8, 128, 0.001796, 0.007215}};
+  constexpr MeasuredCall kCalls[] = {{1, 8192, 32, 8, 128, true, 0.000935, 0.003684},
+                                     {1, 32768, 8, 1, 128, true, 0.003408, 0.013104},
+                                     {1, 8192, 64, 8, 128, true, 0.001796, 0.007215},
+                                     {16, 1024, 32, 8, 64, true, 0.000239, 0.001084},
+                                     {32, 512, 16, 16, 64, false, 0.000113, 0.000498},
+                                     {8, 2048, 16, 16, 64, true, 0.000208, 0.000832}};
   const RooflineCostModel model(OneH200());
   for (const MeasuredCall& call : kCalls) {
     const auto seconds = [&](KernelClass kernel) {
-      return model.ComputeSeconds(
-          Attention(kernel, call.batch, call.sequence, call.heads, call.groups, call.depth));
+      Work work = Attention(kernel, call.batch, call.sequence, call.heads, call.groups, call.depth);
+      if (!call.causal) work.flops *= 2;
+      return model.ComputeSeconds(work);
     };
     const double forward = seconds(KernelClass::kAttention);
     const double both = forward + seconds(KernelClass::kAttentionBackward);
     EXPECT_NEAR(forward, call.forward_seconds, 0.15 * call.forward_seconds) << call.sequence;
-    EXPECT_NEAR(both, call.both_seconds, 0.15 * call.both_seconds) << call.sequence;
+    EXPECT_NEAR(both, call.both_seconds, 0.1 * call.both_seconds) << call.sequence;
   }
 }
 
@@ -55,7 +60,7 @@ TEST(KernelRates, DeeperHeadsAndMoreKeysReachMore) {
   for (const KernelClass kernel : {KernelClass::kAttention, KernelClass::kAttentionBackward}) {
     const auto rate = [&](int64_t sequence, int64_t depth) {
       const Work work = Attention(kernel, 4, sequence, 16, 16, depth);
-      return AttentionRate(kernel).Fraction(work);
+      return AttentionFraction(work);
     };
     EXPECT_LT(rate(4096, 64), rate(4096, 128));
     EXPECT_LT(rate(4096, 128), rate(4096, 256));

@@ -41,8 +41,7 @@ double CalibratedCostModel::MemorySeconds(const TimeCurve& curve, double bytes) 
 double CalibratedCostModel::MatmulSeconds(const Work& work) const {
   const std::string type(ElementTypeName(work.element_type));
   if (IsAttention(work.kernel)) {
-    return work.flops /
-           (mesh().cluster.device.PeakFlops(type) * AttentionRate(work.kernel).Fraction(work));
+    return work.flops / (mesh().cluster.device.PeakFlops(type) * AttentionFraction(work));
   }
   const double plain = mesh().cluster.device.PeakFlops("f32") * kVectorShare;
   if (work.plain_share > 0) return work.flops / (plain * work.plain_share);

@@ -1,16 +1,17 @@
-// Fused attention. In terms of a matrix product (KernelClass): m queries, n the depth of a value
-// head, k the depth of a query head times the keys. A block of queries stays in registers while
+// Fused attention. In terms of a matrix product (KernelClass): m queries, n the depth of a head. A
+// block of queries stays in registers while
 // blocks of keys and values pass by, so the rate hangs on two sizes:
 //
 //  * the depth of a head: softmax and its rescaling cost the same for every score, however deep the
 //    products are. Half of the rate is reached at n = 48: on an H100 FlashAttention-3 (Shah et al.
 //    2024, figures 5 and 6) has 497, 648 and 756 TFLOP/s forward at depths of 64, 128 and 256,
 //    which is 0.50, 0.66 and 0.76 of the peak, and 474 and 561 backward at 64 and 128;
-//  * the keys that pass by: each block has a prologue and an epilogue, which is longer backward,
-//    where gradients of queries are converted and gradients of keys and values written out. With
-//    these sizes eight calls of cuDNN (H200, JAX 0.11.2, 512 to 32,768 keys, heads of 64 and 128)
-//    come out within 20 % forward (mean 9 %), and backward within 12 % from 4,096 keys on, but 26
-//    to 44 % too short below that.
+//  * the keys that pass by, on average over the queries (of a causal mask half of all): each block
+//    has a prologue and an epilogue, which is longer backward, where gradients of queries are
+//    converted and gradients of keys and values written out. They follow from the work itself, as
+//    operands of calls come in several orders. With these sizes eight calls of cuDNN (H200, JAX
+//    0.11.2, 512 to 32,768 keys, heads of 64 and 128) come out within 15 % forward (mean 6 %) and
+//    within 6 % backward (mean 3 %).
 //
 // Atomics. A million rows of 256 elements, added to a hundred thousand at random, took one H200
 // (JAX 0.11.2, beyond copying the operand) 787 us in f32, 1,609 in s32 and 1,970 in bf16 and f16,
@@ -49,16 +50,13 @@ double Saturation(int64_t size, double half) {
 
 }  // namespace
 
-double KernelRate::Fraction(const Work& work) const {
-  return efficiency * Saturation(work.m, half_m) * Saturation(work.n, half_n) *
-         Saturation(work.k, half_k);
-}
-
-KernelRate AttentionRate(KernelClass kernel) {
-  constexpr double kDepth = 128;  // of heads in the measurements
-  if (kernel == KernelClass::kAttentionBackward)
-    return {.efficiency = 0.77, .half_m = 32, .half_n = 48, .half_k = 1560 * kDepth};
-  return {.efficiency = 0.88, .half_m = 32, .half_n = 48, .half_k = 195 * kDepth};
+double AttentionFraction(const Work& work) {
+  const bool backward = work.kernel == KernelClass::kAttentionBackward;
+  // Of a pair of a query and a key: two products of a head's depth, backward five.
+  const double pairs = work.flops / (backward ? 10 : 4) / static_cast<double>(work.n);
+  const double keys = pairs / static_cast<double>(work.m) / static_cast<double>(work.batch);
+  const double efficiency = backward ? 0.753 : 0.88, half_keys = backward ? 476 : 320;
+  return efficiency * Saturation(work.m, 32) * Saturation(work.n, 48) * keys / (keys + half_keys);
 }
 
 double WindowSeconds(const Work& work) {

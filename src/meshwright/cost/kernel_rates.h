@@ -6,18 +6,9 @@
 
 namespace meshwright {
 
-// What a kernel of matrix products reaches of a device's peak: `efficiency` in one that is large in
-// every direction, half of that at the sizes given.
-struct KernelRate {
-  double efficiency = 1;
-  double half_m = 0, half_n = 0, half_k = 0;
-
-  // Of the peak, for this device's share of the work.
-  double Fraction(const Work& work) const;
-};
-
-// Of fused attention, forward or backward; others have curves of their own in each cost model.
-KernelRate AttentionRate(KernelClass kernel);
+// What a kernel of fused attention, forward or backward, reaches of a device's peak, for this
+// device's share of the work; other products have curves of their own in each cost model.
+double AttentionFraction(const Work& work);
 inline bool IsAttention(KernelClass kernel) {
   return kernel == KernelClass::kAttention || kernel == KernelClass::kAttentionBackward;
 }

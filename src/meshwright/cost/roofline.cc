@@ -39,8 +39,7 @@ double RooflineCostModel::Rate(const Work& work) const {
   if (work.plain_share > 0) return plain * work.plain_share;
   if (work.m <= 0 || work.n <= 0 || work.k <= 0) return plain;
   if (IsAttention(work.kernel)) {
-    return device.PeakFlops(ElementTypeName(work.element_type)) *
-           AttentionRate(work.kernel).Fraction(work);
+    return device.PeakFlops(ElementTypeName(work.element_type)) * AttentionFraction(work);
   }
   const auto saturation = [](int64_t size, double half) {
     return static_cast<double>(size) / (static_cast<double>(size) + half);

@@ -93,23 +93,13 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
     }
     const bool lhs = has(rule.operands[0], f), rhs = has(rule.operands[1], f),
                result = has(rule.results[0], f);
-    if (!lhs && !rhs && !result) {
-      // Keys of a backward pass that begins with its gradient and queries, or of a workspace alone.
-      const auto holders =
-          std::count_if(rule.operands.begin(), rule.operands.end(),
-                        [&](const TensorFactors& operand) { return has(operand, f); });
-      if (IsAttention(rule.kernel) && holders > 1) work->k *= size;
-      continue;
-    }
+    if (!lhs && !rhs && !result) continue;
     // Groups of a ragged product, each with a result of its own. Those that are summed over are
     // contracted: XLA multiplies with all groups' rows at once.
     const bool group = result && !lhs && !rhs && rule.factors[f].kind == FactorKind::kParallel;
-    // Of a head: gradients of queries have the depth that is contracted in their scores. What
-    // else is whole in all three are positions, of queries and of the keys that pass by; of
-    // queries alone where gradients of keys sum over them.
+    // Of a head of attention: its depth, which gradients of queries have too, and positions.
     const bool head = lhs && rhs && result && IsAttention(rule.kernel) &&
                       rule.factors[f].kind != FactorKind::kParallel;
-    const bool whole = rule.factors[f].kind == FactorKind::kWhole;
     const bool last =
         !rule.results[0].dims.empty() &&
         std::find(rule.results[0].dims.back().begin(), rule.results[0].dims.back().end(), f) !=
@@ -120,7 +110,6 @@ void SetContractionSizes(const Rule& rule, const Strategy& strategy, const Mesh&
       work->k *= size;
     } else if (head) {
       (last ? work->n : work->m) *= size;
-      if (whole) work->k *= size;
     } else if (group || (lhs && rhs)) {
       work->batch *= size;
     } else if (lhs) {
