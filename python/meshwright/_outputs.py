@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,13 +30,18 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes a file, all or nothing; through symbolic links; into devices and pipes, which cannot
-    be replaced."""
+    be replaced. A read-only file is refused."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if target.exists() and not target.is_file() and not target.is_dir():
             target.write_bytes(data)
             return
+        # Of root too, who could write what nobody may.
+        if target.is_file() and not (
+            target.stat().st_mode & 0o222 and os.access(target, os.W_OK)
+        ):
+            raise PermissionError(errno.EACCES, "it is read-only")
         temporary.write_bytes(data)
         temporary.replace(target)
     except OSError as error:

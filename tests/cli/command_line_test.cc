@@ -394,6 +394,30 @@ TEST_F(PlanCommand, BadOutputs) {
   EXPECT_THAT(folder_.Names(), testing::ElementsAre("link", "step.hlo"));
 }
 
+// Of root too, who could write it.
+TEST_F(PlanCommand, AReadOnlyFileIsNotReplaced) {
+  const std::string path = folder_.Write("kept.json", "kept");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+  ExpectFailure(Plan({"--mesh", "8", "-o", path}), 2,
+                "-o: cannot write " + path + ": it is read-only");
+  EXPECT_EQ(ReadText(path), "kept");
+}
+
+// What else a command wrote or took says what it is.
+TEST_F(PlanCommand, AClusterIsNoOtherFile) {
+  const auto plan = [&](const std::string& cluster) {
+    return RunMeshwright({"plan", program_, "--cluster", cluster});
+  };
+  ExpectFailure(plan(program_), 2,
+                program_ +
+                    ": this is a program, not the description of a cluster; `meshwright plan` "
+                    "makes plans of programs; a cluster is written as \"8xh100-sxm\", or");
+  ExpectFailure(plan(folder_.Write("p.json", "{\"schema\": 1, \"tool_version\": 2}")), 2,
+                "this is a plan, not the description of a cluster; ");
+  ExpectFailure(plan(folder_.Write("notes.md", "a: b: c")), 2,
+                "not valid YAML: illegal map value; a cluster needs at least \"device: NAME\"");
+}
+
 TEST_F(PlanCommand, FullDeviceIsAnError) {
   ExpectFailure(Plan({"--mesh", "8", "-o", "/dev/full"}), 2, "cannot write /dev/full");
 }
@@ -416,9 +440,11 @@ class VerifyCommand : public testing::Test {
 };
 
 TEST_F(VerifyCommand, HandsItsOptionsAndTheExitCodeOn) {
-  const RunResult run = Verify("#!/bin/sh\nshift 2\necho \"$@\"\nexit 4\n",
-                               {"plan.json", "--program", "step.hlo", "--devices", "host:4",
-                                "--repeats", "0", "--seed", "9", "--json"});
+  const RunResult run = Verify(
+      "#!/bin/sh\n[ \"$1\" != -S ] || exec echo python\n"
+      "shift 2\necho \"$@\"\nexit 4\n",
+      {"plan.json", "--program", "step.hlo", "--devices", "host:4", "--repeats", "0", "--seed", "9",
+       "--json"});
   EXPECT_EQ(run.exit_code, 4);
   EXPECT_EQ(run.out,
             "--program=step.hlo --devices=host:4 --repeats=0 --seed=9 --json -- plan.json\n");
@@ -434,6 +460,14 @@ TEST_F(VerifyCommand, BadUsage) {
   const RunResult run = RunMeshwright({"verify", "plan.json", "--program", "p"});
   unsetenv("MESHWRIGHT_PYTHON");
   ExpectFailure(run, 2, "cannot run /no/python: No such file or directory");
+}
+
+TEST_F(VerifyCommand, AProgramThatIsNoPythonIsRefused) {
+  for (const char* script : {"#!/bin/sh\n", "#!/bin/sh\necho \"$@\"\n", "#!/bin/sh\nyes\n"}) {
+    const RunResult run = Verify(script, {"plan.json", "--program", "step.hlo"});
+    ExpectFailure(run, 2, folder_.Path("python") + " does not run Python code; verify needs");
+    EXPECT_EQ(run.out, "");
+  }
 }
 
 // The programs that come with the tests, whole.

@@ -129,6 +129,15 @@ def test_links_and_pipes_are_written_through(tmp_path, step_text):
     assert pipe.is_fifo() and read == [plan.to_json()]
 
 
+def test_a_read_only_file_is_not_replaced(tmp_path, step_text):
+    path = tmp_path / "kept.json"
+    path.write_text("kept")
+    path.chmod(0o444)
+    with pytest.raises(mw.InvalidArgumentError, match="kept.json: it is read-only"):
+        mw.plan(step_text, cluster="8xh100-sxm", mesh="8").save(path)
+    assert path.read_text() == "kept" and list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

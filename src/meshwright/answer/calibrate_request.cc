@@ -30,6 +30,10 @@ absl::StatusOr<const DeviceType*> ChooseDevice(const std::string& name) {
 // What the worker prints: measurements of the GPUs of this machine.
 absl::StatusOr<std::string> RunCalibrationWorker(const std::string& named) {
   std::vector<std::string> command = PythonWorker("meshwright.calibrate_worker");
+  if (const absl::Status status = CheckPython(command[0]); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(status.message(), "; MESHWRIGHT_PYTHON names another than python3"));
+  }
   if (!named.empty()) command = {command[0], named};
   const std::string line = absl::StrJoin(command, " ", [](std::string* out, const auto& word) {
     absl::StrAppend(out, ShellWord(word));

@@ -89,7 +89,7 @@ absl::Status YamlReader::ReadDocument(
     }
     return read(document);
   } catch (const YAML::Exception& e) {
-    return ErrorAt(e.mark, StrCat("not valid YAML: ", e.msg));
+    return ErrorAt(e.mark, StrCat("not valid YAML: ", e.msg, "; a ", describes, " needs ", needs));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "meshwright/cli/output.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -54,6 +55,15 @@ bool IsSpecial(const fs::path& path) {
   return !error && fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
+// A file that a user may not write, or that nobody may (of which root could): renaming another over
+// it would go round that.
+bool IsReadOnly(const fs::path& path) {
+  constexpr mode_t kAnyoneWrites = S_IWUSR | S_IWGRP | S_IWOTH;
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) return false;
+  return (info.st_mode & kAnyoneWrites) == 0 || access(path.c_str(), W_OK) != 0;
+}
+
 absl::Status CheckWritable(const OutputFile& output) {
   if (output.path == "-") {
     return CannotWrite(output, "name a file; --json prints the plan to standard output");
@@ -65,6 +75,9 @@ absl::Status CheckWritable(const OutputFile& output) {
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   if (!fs::is_directory(folder, error)) {
     return CannotWrite(output, absl::StrCat("the folder ", folder.string(), " does not exist"));
+  }
+  if (IsReadOnly(target)) {
+    return CannotWrite(output, "it is read-only; name another file, or make it writable");
   }
   if (!CanWriteInto(folder.string())) {
     return CannotWrite(output, absl::StrCat("the folder ", folder.string(), " is not writable"));

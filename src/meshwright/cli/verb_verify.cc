@@ -27,10 +27,18 @@ struct VerifyCommand {
   bool json = false;
 };
 
+absl::Status CannotVerify(absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      why, "; verify needs Python 3.10 or newer with JAX, MESHWRIGHT_PYTHON says which"));
+}
+
 // Becomes the worker, whose exit code is the command's; returns only if that fails.
 absl::Status RunVerify(const VerifyCommand& command) {
   std::vector<std::string> arguments = PythonWorker("meshwright.verify.__main__");
   const std::string python = arguments[0];
+  // A program that is no Python would end well without having verified anything.
+  if (const absl::Status status = CheckPython(python); !status.ok())
+    return CannotVerify(status.message());
   // Values behind `=`, and the plan behind `--`: files may be named like options.
   const auto add = [&arguments](const char* option, const std::string& value) {
     arguments.push_back(absl::StrCat(option, "=", value));
@@ -49,9 +57,7 @@ absl::Status RunVerify(const VerifyCommand& command) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   execvp(python.c_str(), argv.data());
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot run ", python, ": ", std::strerror(errno),
-                   "; verify needs Python 3.10 or newer with JAX, MESHWRIGHT_PYTHON says which"));
+  return CannotVerify(absl::StrCat("cannot run ", python, ": ", std::strerror(errno)));
 }
 
 }  // namespace

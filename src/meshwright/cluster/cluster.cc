@@ -15,6 +15,7 @@
 #include "meshwright/base/nearest_name.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/program/file_kind.h"
 
 namespace meshwright {
 namespace {
@@ -71,7 +72,14 @@ absl::StatusOr<Cluster> ReadCluster(const std::string& path) {
         absl::StrCat(path, ": ", bytes, " bytes are too many for a cluster description"));
   }
   MW_ASSIGN_OR_RETURN(const std::string text, ReadFileMaybeGzip(path, kMaxYamlBytes));
-  return ParseClusterYaml(text, path);
+  absl::StatusOr<Cluster> cluster = ParseClusterYaml(text, path);
+  if (cluster.ok()) return cluster;
+  const absl::Status kind = CheckFileKind(text, path, WantedFile::kCluster);
+  if (kind.ok()) return cluster;
+  return absl::InvalidArgumentError(
+      absl::StrCat(kind.message(),
+                   "; a cluster is written as \"8xh100-sxm\", or described by a file with at least "
+                   "\"device: NAME\""));
 }
 
 }  // namespace

@@ -137,7 +137,8 @@ absl::Status MeasuringWorker::StartProcess() {
   const int64_t hosts = EventNumber(hello, "hosts", 1);
   if (EventText(hello, "event") != "ready" || hosts < 1 ||
       hosts > std::numeric_limits<int32_t>::max())
-    return absl::InternalError(absl::StrCat("the measuring worker said: ", OneLine(line)));
+    return absl::InternalError(
+        absl::StrCat("the measuring worker (", options_.command[0], ") said: ", OneLine(line)));
   environment_.device = OneLine(EventText(hello, "device"));
   environment_.driver = OneLine(EventText(hello, "driver"));
   environment_.libraries = OneLine(EventText(hello, "libraries"));

@@ -50,6 +50,7 @@ TEST(FileKind, OnlyWhatIsWantedPasses) {
     EXPECT_EQ(passes(WantedFile::kProgram), sample.kind == FileKind::kProgram) << sample.text;
     EXPECT_EQ(passes(WantedFile::kModel), sample.kind == FileKind::kModel) << sample.text;
     EXPECT_EQ(passes(WantedFile::kPlan), sample.kind == FileKind::kPlan) << sample.text;
+    EXPECT_EQ(passes(WantedFile::kCluster), sample.kind == FileKind::kCluster) << sample.text;
     EXPECT_EQ(passes(WantedFile::kProgramOrModel),
               sample.kind == FileKind::kProgram || sample.kind == FileKind::kModel);
   }

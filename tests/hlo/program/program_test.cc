@@ -91,7 +91,10 @@ TEST(ProgramTest, WhatIsNoProgramIsCalledWhatItIs) {
     EXPECT_THAT(error(proto), HasSubstr("f: a proto in protobuf's text format, which is not read; "
                                         "pass it in its binary format; expected a program: "));
   }
-  EXPECT_THAT(error("module {\n  module {\n  }\n}"), testing::Not(HasSubstr("proto in protobuf")));
+  for (const char* text : {"module {\n  module {\n  }\n}", "word: hello\nfoo\n", "name: me\n",
+                           "Subject: 5 things\n", "e { note: \"a\" }"}) {
+    EXPECT_THAT(error(text), testing::Not(HasSubstr("proto in protobuf")));
+  }
 }
 
 // Text stays text where a byte of it is damaged, and its reader says where.

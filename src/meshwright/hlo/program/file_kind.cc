@@ -51,6 +51,9 @@ constexpr WantedRow kWanted[] = {
     {WantedFile::kProgramOrModel, "a program or a model", {FileKind::kProgram, FileKind::kModel}},
     {WantedFile::kModel, "a model", {FileKind::kModel, FileKind::kModel}},
     {WantedFile::kPlan, "a plan", {FileKind::kPlan, FileKind::kPlan}},
+    {WantedFile::kCluster,
+     "the description of a cluster",
+     {FileKind::kCluster, FileKind::kCluster}},
 };
 const WantedRow& RowOf(WantedFile wanted) {
   return *std::find_if(std::begin(kWanted), std::end(kWanted),

@@ -25,7 +25,7 @@ enum class FileKind {
 };
 
 // What is wanted of a file.
-enum class WantedFile { kProgram, kProgramOrModel, kModel, kPlan };
+enum class WantedFile { kProgram, kProgramOrModel, kModel, kPlan, kCluster };
 
 // The kind of a file that holds or begins with `text`; none: it is like none of these.
 std::optional<FileKind> KindOfText(std::string_view text);

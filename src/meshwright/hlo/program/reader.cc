@@ -1,6 +1,8 @@
 #include "meshwright/hlo/program/reader.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -52,8 +54,15 @@ bool StartsMlirModule(std::string_view text) {
          (rest.size() < text.size() && rest.starts_with("attributes"));
 }
 
+// A value as protobuf's text format writes that of a module's first field: text in quotes, a
+// number.
+bool IsProtoValue(char first) {
+  return first == '"' || first == '\'' || absl::ascii_isdigit(first);
+}
+
 // A proto in protobuf's text format: `hlo_module {`, `name: "m"`, behind `# proto-file: ...`. A
-// brace in HLO text follows the name of a computation, and is followed by `name =`.
+// brace in HLO text follows the name of a computation, and is followed by `name =`; a colon in
+// other text follows any word.
 bool IsTextProto(std::string_view text) {
   text = SkipComments(text);
   while (text.starts_with("# ") || text.starts_with("#\n")) {
@@ -63,8 +72,14 @@ bool IsTextProto(std::string_view text) {
   if (StartsMlirModule(text)) return false;  // `module { module {`
   TextCursor cursor(text, "");
   for (int depth = 0; depth < 2; ++depth) {
-    if (cursor.Name().empty()) return false;
-    if (cursor.Consume(':')) return true;
+    const std::string_view name = cursor.Name();
+    if (name.empty()) return false;
+    if (cursor.Consume(':')) {
+      constexpr std::string_view kFields[] = {"name", "id", "entry_computation_name",
+                                              "entry_computation_id"};
+      return std::find(std::begin(kFields), std::end(kFields), name) != std::end(kFields) &&
+             IsProtoValue(cursor.Peek());
+    }
     if (!cursor.Consume('{')) return false;
   }
   return true;
