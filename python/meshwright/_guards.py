@@ -4,7 +4,8 @@ XLA merges a slice with the one that cuts an array to a device's shard, without 
 (https://github.com/openxla/xla/issues/49121). It turns a scatter of one index into a slice and an update
 of a slice: devices that the index does not point at would get a row of another device's. And a slice
 whose start is beyond the last that fits, which is clamped, would be cut at other places than on one
-device. A barrier between the two slices keeps them apart.
+device, and so would one of two slices that a program makes of one array, on one device too. A barrier
+between the two slices keeps them apart.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from meshwright._by_shard import constraint
 
 
 def guard_slices(module: ir.Module) -> None:
-    """Puts barriers before the scatters and behind the slices meant in an annotated module."""
+    """Puts barriers before the scatters and behind the slices meant in a module, annotated or not."""
     found: list[ir.Operation] = []
 
     def visit(view: Any) -> ir.WalkResult:

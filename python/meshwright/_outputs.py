@@ -38,9 +38,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
             target.write_bytes(data)
             return
         # Of root too, who could write what nobody may.
-        if target.is_file() and not (
-            target.stat().st_mode & 0o222 and os.access(target, os.W_OK)
-        ):
+        if target.is_file() and not (target.stat().st_mode & 0o222 and os.access(target, os.W_OK)):
             raise PermissionError(errno.EACCES, "it is read-only")
         temporary.write_bytes(data)
         temporary.replace(target)

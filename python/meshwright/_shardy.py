@@ -79,6 +79,7 @@ def without_shardings(text: bytes, stand_ins: StandIns = MappingProxyType({})) -
                 operation.erase()
             elif operation.name == "sdy.mesh":
                 operation.erase()
+        guard_slices(module)
         replace_calls(module, stand_ins)
         return _serialized(module)
 
@@ -117,7 +118,7 @@ def from_hlo(proto: bytes, axes: Axes, stand_ins: StandIns = MappingProxyType({}
             with ir.InsertionPoint.at_block_begin(module.body):
                 sdy.MeshOp(_MESH, ir.Attribute.parse(f"#sdy.mesh<[{sizes}]>"))
             compute_by_shard(module)
-            guard_slices(module)
+        guard_slices(module)
         replace_calls(module, stand_ins)
         return _serialized(module)
 

@@ -75,6 +75,11 @@ FileLocations
   ROOT %slice = f32[8]{0} dynamic-slice(%p0, %p1), dynamic_slice_sizes={8}
 }
 
+%copied (p2: f32[64]) -> f32[64] {
+  %p2 = f32[64]{0} parameter(0)
+  ROOT %copy = f32[64]{0} copy(%p2)
+}
+
 %body (carried: (s32[], f32[8])) -> (s32[], f32[8]) {
   %carried = (s32[], f32[8]{0}) parameter(0)
   %count = s32[] get-tuple-element(%carried), index=0
@@ -96,7 +101,8 @@ ENTRY %main (x: f32[64], h: bf16[64], i: s32[]) -> f32[8] {
   %reduced = (f32[64]{0}, f32[64]{0}) all-reduce(%x, %widened), replica_groups=[2,4]<=[8], to_apply=%add, metadata={op_name="jit(f)/dot_general"}
   %first = f32[64]{0} get-tuple-element(%reduced), index=0
   %second = f32[64]{0} get-tuple-element(%reduced), index=1
-  %piece = f32[8]{0} fusion(%first, %i), kind=kLoop, calls=%sliced
+  %same = f32[64]{0} fusion(%first), kind=kLoop, calls=%copied
+  %piece = f32[8]{0} fusion(%same, %i), kind=kLoop, calls=%sliced
   %start = (s32[], f32[8]{0}) tuple(%i, %piece)
   %loop = (s32[], f32[8]{0}) while(%start), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"5"}}
   %exchanged = (f32[8]{0}, f32[8]{0}) all-to-all(%piece, %piece), replica_groups=[4,2]<=[2,4]T(1,0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from meshwright.verify.hlo import Computation, Instruction, Module, called_by, element_bits
@@ -27,22 +28,36 @@ def narrowed(user: Instruction, name: str) -> bool:
     return user.opcode == "convert" and element_bits(user.arrays[0][0]) == 16
 
 
-def only_reaches(module: Module, computation: Computation, name: str, judge: Judge) -> bool:
-    """Whether every user of a value, be it in a fusion, is one that `judge` accepts."""
+def only_reaches(
+    module: Module,
+    computation: Computation,
+    name: str,
+    judge: Judge,
+    fusion_users: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Whether every user of a value, be it in a fusion, is one that `judge` accepts.
+
+    `fusion_users`: of a value in a fusion, whether this is so of users of the fusion's result.
+    """
     users = computation.users[name]
-    if not users or computation.instructions[name].is_root:
+    if computation.instructions[name].is_root:
+        return not users and fusion_users()
+    if not users:
         return False
     for user in users:
         if judge(user, name):
             continue
         if user.opcode in (*_TRANSPARENT, *_DONE):
-            if not only_reaches(module, computation, user.name, judge):
+            if not only_reaches(module, computation, user.name, judge, fusion_users):
                 return False
         elif user.opcode == "fusion":
             body = module.computations[called_by(user)[0]]
+            after = functools.partial(
+                only_reaches, module, computation, user.name, judge, fusion_users
+            )
             for number, operand in enumerate(user.operands):
                 if operand == name and not only_reaches(
-                    module, body, body.parameter(number), judge
+                    module, body, body.parameter(number), judge, after
                 ):
                     return False
         else:

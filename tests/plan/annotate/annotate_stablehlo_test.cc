@@ -120,6 +120,21 @@ TEST(AnnotateStablehlo, OperandsAsNeededAndResultsAsComputed) {
   return %0)"));
 }
 
+// The graph has a constant right of what it is multiplied with, wherever the text has it.
+TEST(AnnotateStablehlo, OperandsBehindAConstant) {
+  const std::string text = Annotate(R"(func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %c = stablehlo.constant dense<0.5> : tensor<8x8xf32>
+  %0 = stablehlo.multiply %c, %x : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+)",
+                                    {{"x", "[_,x]"}}, {{"multiply.1", 'i'}});
+  EXPECT_THAT(text, HasSubstr(R"(
+  %needed0_0 = sdy.sharding_constraint %x <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+  %planned_0 = stablehlo.multiply %c, %needed0_0 : tensor<8x8xf32>
+)"));
+}
+
 // A number is nowhere to be moved to, what it is the sum of may be.
 TEST(AnnotateStablehlo, OperandsOfNumbers) {
   const std::string text = Annotate(R"(func.func @main(%x: tensor<8x8xf32>) -> tensor<f32> {

@@ -8,6 +8,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/element_value.h"
+#include "meshwright/hlo/instruction_folder.h"
 #include "meshwright/hlo/stablehlo/names.h"
 #include "meshwright/hlo/stablehlo/platform_index.h"
 #include "meshwright/hlo/text/metadata.h"
@@ -246,6 +247,16 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
       place.operation = number;
       place.result = static_cast<int32_t>(r);
       frame.placed.push_back({number, place.result, place.instruction, handed_on});
+    }
+    if (IsCommutative(row->opcode) && source.operands.size() == 2) {
+      // As the instruction has them: a constant stands right.
+      const auto lowered = [this](MlirValue v) { return state_->places[Index(v)].instruction; };
+      const Instruction& made = frame.builder[lowered(operation.results[0])];
+      if (made.opcode == row->opcode && made.operands[0] == lowered(operation.operands[1]) &&
+          made.operands[1] == lowered(operation.operands[0])) {
+        std::swap(source.operands[0], source.operands[1]);
+        std::swap(source.operand_types[0], source.operand_types[1]);
+      }
     }
     if (!is_conditional || handed_on) continue;
     for (size_t branch = 0; branch < operation.regions.size(); ++branch) {

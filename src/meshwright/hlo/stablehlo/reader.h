@@ -21,8 +21,9 @@ struct StablehloSource {
     bool is_constraint = false;  // sdy.sharding_constraint: its sharding stands without a name
     std::vector<MlirDefinition> definitions;
     std::vector<Shape> types;  // of the results
-    // [begin, end) of the operands' names in the text, and their types; empty if they do not stand
-    // there in their order.
+    // [begin, end) of the operands' names in the text, and their types, in the order of the
+    // instruction's, which has constants right of commutative operators; empty if they do not stand
+    // in the text in the operation's order.
     std::vector<std::pair<size_t, size_t>> operands;
     std::vector<Shape> operand_types;
   };
