@@ -17,10 +17,11 @@ from typing import Any
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
+from jaxlib.mlir.dialects import stablehlo as hlo
 
-# For each operand: which dimension of the result each of its dimensions is, if any. All results of
-# an operator have the same ones.
-Dimensions = list[list["int | None"]]
+# For each operand: which dimensions of the result each of its dimensions is, major to minor. All
+# results of an operator have the same ones.
+Dimensions = list[list[tuple[int, ...]]]
 
 
 def _rank(value: Any) -> int:
@@ -29,21 +30,40 @@ def _rank(value: Any) -> int:
 
 def _all_but_the_last(operation: ir.Operation) -> Dimensions:
     rank = _rank(operation.operands[0])
-    return [[*range(rank - 1), None]]
+    return [[*((number,) for number in range(rank - 1)), ()]]
 
 
 def _solved(operation: ir.Operation) -> Dimensions:
     """Those of a batch, and that of several right-hand sides."""
     rank = _rank(operation.operands[0])
-    batch = list(range(rank - 2))
+    batch = [(number,) for number in range(rank - 2)]
     is_left = ir.BoolAttr(operation.attributes["left_side"]).value
-    sides = [None, rank - 1] if is_left else [rank - 2, None]
-    return [[*batch, None, None], [*batch, *sides]]
+    sides = [(), (rank - 1,)] if is_left else [(rank - 2,), ()]
+    return [[*batch, (), ()], [*batch, *sides]]
 
 
-_OPERATORS: dict[str, Callable[[ir.Operation], Dimensions]] = {
+def _grouped(operation: ir.Operation) -> Dimensions | None:
+    """A convolution of groups of features, or of a batch: of both operands each device has its groups."""
+    dims = hlo.ConvDimensionNumbers(operation.attributes["dimension_numbers"])
+    features = ir.IntegerAttr(operation.attributes["feature_group_count"]).value
+    batches = ir.IntegerAttr(operation.attributes["batch_group_count"]).value
+    if features == batches == 1:
+        return None
+    batch, feature = (dims.output_batch_dimension,), (dims.output_feature_dimension,)
+    image, kernel = ([()] * _rank(operand) for operand in operation.operands)
+    kernel[dims.kernel_output_feature_dimension] = feature
+    if batches > 1:
+        image[dims.input_batch_dimension] = feature + batch
+    else:
+        image[dims.input_batch_dimension] = batch
+        image[dims.input_feature_dimension] = feature
+    return [image, kernel]
+
+
+_OPERATORS: dict[str, Callable[[ir.Operation], Dimensions | None]] = {
     "chlo.top_k": _all_but_the_last,
     "mhlo.topk": _all_but_the_last,
+    "stablehlo.convolution": _grouped,
     "stablehlo.triangular_solve": _solved,
 }
 
@@ -98,15 +118,43 @@ def _parts_of_operator(operation: ir.Operation) -> _Parts | None:
         return None
     mesh, axes = _sharding(kept)
     operands = _OPERATORS[operation.name](operation)
-    known = {dimension for dimensions in operands for dimension in dimensions}
+    if operands is None:
+        return None
+    known = {number for dimensions in operands for numbers in dimensions for number in numbers}
     if any(listed and number not in known for number, listed in enumerate(axes)):
+        return None
+    taken = [
+        [[axis for number in numbers for axis in axes[number]] for numbers in dimensions]
+        for dimensions in operands
+    ]
+    sums = operation.name == "stablehlo.convolution"
+    if sums and not all(map(_is_taken_as, operation.operands, taken)):
         return None
     return _Parts(
         mesh,
-        [[[] if n is None else axes[n] for n in dimensions] for dimensions in operands],
+        taken,
         [axes] * len(operation.results),
         [[]] * len(operation.results),
     )
+
+
+def _is_taken_as(operand: Any, axes: Axes) -> bool:
+    """Whether no other dimensions are cut than by `axes`: sums over those are left to XLA."""
+    maker = operand.owner
+    if isinstance(maker, ir.Block):
+        function = maker.owner.operation
+        if function.name != "func.func" or "arg_attrs" not in function.attributes:
+            return False
+        attributes = ir.ArrayAttr(function.attributes["arg_attrs"])
+        given = ir.DictAttr(attributes[ir.BlockArgument(operand).arg_number])
+        made = given if "sdy.sharding" in given else None
+    else:
+        made = maker.attributes if maker.name == "sdy.sharding_constraint" else None
+    if made is None:
+        return True  # made wherever it is needed
+    attribute = made["sdy.sharding" if isinstance(maker, ir.Block) else "sharding"]
+    kept = _axes(sdy.TensorShardingAttr(attribute))
+    return all(not cut or cut == wanted for cut, wanted in zip(kept, axes, strict=True))
 
 
 def _parts_of_call(operation: ir.Operation) -> _Parts | None:
@@ -142,8 +190,11 @@ def _elements(value: Any) -> int:
 def _sharding(made: ir.Operation) -> tuple[str, Axes]:
     """The mesh of a constraint, and the axes of each dimension."""
     sharding = sdy.TensorShardingAttr(made.attributes["sharding"])
-    mesh = ir.FlatSymbolRefAttr(sharding.mesh_or_ref).value
-    return mesh, [
+    return ir.FlatSymbolRefAttr(sharding.mesh_or_ref).value, _axes(sharding)
+
+
+def _axes(sharding: sdy.TensorShardingAttr) -> Axes:
+    return [
         [sdy.AxisRefAttr(axis).name for axis in sdy.DimensionShardingAttr(dimension).axes]
         for dimension in sharding.dimension_shardings
     ]
@@ -158,6 +209,8 @@ def _rewrite(operation: ir.Operation, parts: _Parts, sizes: Mapping[str, int]) -
     axes = [*parts.operands, *parts.results]
     locals_ = [_local(v.type, a, sizes) for v, a in zip(values, axes, strict=True)]
     if None in locals_:
+        return
+    if operation.name == "stablehlo.convolution" and _groups(operation, *locals_) is None:
         return
     count = len(operation.operands)
 
@@ -188,6 +241,7 @@ def _rewrite(operation: ir.Operation, parts: _Parts, sizes: Mapping[str, int]) -
                 attributes={entry.name: entry.attr for entry in attributes},
             )
             _localize_attention(inner)
+            _localize_groups(inner)
             sdy.ReturnOp(
                 [
                     _summed(result, names, sizes) if names else result
@@ -227,6 +281,33 @@ def _summed(value: Any, names: Sequence[str], sizes: Mapping[str, int]) -> Any:
         )
         ir.Operation.create("stablehlo.return", operands=[added.result])
     return reduced.result
+
+
+def _groups(convolution: ir.Operation, *types: Any) -> tuple[str, int] | None:
+    """Of which kind a convolution's groups are, and how many are in a part of such operands and result.
+
+    None: it is no part of whole groups, nor a part of one.
+    """
+    dims = hlo.ConvDimensionNumbers(convolution.attributes["dimension_numbers"])
+    image, kernel, result = (ir.RankedTensorType(type).shape for type in types)
+    if ir.IntegerAttr(convolution.attributes["batch_group_count"]).value == 1:
+        size, one = image[dims.input_feature_dimension], kernel[dims.kernel_input_feature_dimension]
+        return None if size % one else ("feature_group_count", size // one)
+    size, one = image[dims.input_batch_dimension], result[dims.output_batch_dimension]
+    whole = ir.RankedTensorType(convolution.results[0].type).shape[dims.output_batch_dimension]
+    if size % one or (one < whole and size > one):
+        return None
+    return "batch_group_count", size // one
+
+
+def _localize_groups(operation: ir.Operation) -> None:
+    if operation.name != "stablehlo.convolution":
+        return
+    values = [*operation.operands, *operation.results]
+    found = _groups(operation, *(value.type for value in values))
+    assert found is not None
+    type = ir.IntegerType.get_signless(64)
+    operation.attributes[found[0]] = ir.IntegerAttr.get(type, found[1])
 
 
 def _localize_attention(call: ir.Operation) -> None:

@@ -91,6 +91,20 @@ def test_top_k_of_a_sharded_batch_in_hlo():
     assert report.passed and not plan.collectives, str(report)
 
 
+# XLA would gather both operands of a convolution by groups, whichever its gradients are.
+@pytest.mark.parametrize(
+    ("groups", "image", "kernel"),
+    [(4, "[x,y,_,_]", "[x,_,_,_]"), (4, "[_,_,_,y]", "[y,_,_,_]"), (8, "[_,x,_,_]", "[_,_,_,_]")],
+)
+def test_convolutions_by_groups(groups, image, kernel):
+    def loss(x, w):
+        y = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=groups)
+        return (y**2).sum()
+
+    x, w = jnp.ones((16, 8, 8, 8)), jnp.ones((16, 8 // groups, 3, 3))
+    check(jax.grad(loss, (0, 1)), x, w, mesh="x=2,y=4", fix={"x": image, "w": kernel})
+
+
 @pytest.mark.parametrize("spec", ["[x,_]", "[_,x]", "[(x,y),_]", "[x,y]"])
 def test_lookups_and_their_gradients(spec):
     def update(table, words, weight):

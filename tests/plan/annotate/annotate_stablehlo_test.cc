@@ -334,8 +334,9 @@ TEST(AnnotateStablehlo, ConditionalsMoveWhatTheyLeaveOnce) {
   }, {
     stablehlo.return %x : tensor<8x8xf32>
   }) : (tensor<i1>) -> tensor<8x8xf32>
-  %1 = stablehlo.add %0, %x : tensor<8x8xf32>
-  return %1 : tensor<8x8xf32>
+  %1 = stablehlo.optimization_barrier %0 : tensor<8x8xf32>
+  %2 = stablehlo.add %1, %x : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
 }
 )",
                {{"x", "[x,_]"}, {"negate.1", "[x,_]"}, {"conditional.1", "[_,_]"}},
@@ -344,7 +345,9 @@ TEST(AnnotateStablehlo, ConditionalsMoveWhatTheyLeaveOnce) {
                               "    stablehlo.return %x : tensor<8x8xf32>\n"));
   EXPECT_THAT(text, HasSubstr(R"(
   %computed_0 = sdy.sharding_constraint %planned_0 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
-  %0 = sdy.sharding_constraint %computed_0 <@mesh, [{}, {}]> : tensor<8x8xf32>)"));
+  %0 = sdy.sharding_constraint %computed_0 <@mesh, [{}, {}]> : tensor<8x8xf32>
+  %planned_1 = stablehlo.optimization_barrier %0 : tensor<8x8xf32>
+  %1 = sdy.sharding_constraint %planned_1 <@mesh, [{}, {}]> : tensor<8x8xf32>)"));
 }
 
 // Every step of a move is stated, wherever it happens, and what all users of an argument want is

@@ -230,7 +230,8 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     AddOperands(operation, source.operands, source.operand_types);
     const bool is_conditional = row->opcode == Opcode::kConditional;
     const bool handed_on = (is_conditional && KnownBranch(operation).has_value()) ||
-                           operation.name == "sdy.named_computation";
+                           operation.name == "sdy.named_computation" ||
+                           row->opcode == Opcode::kOptimizationBarrier;
     source.is_constraint =
         operation.name == "sdy.sharding_constraint" || operation.name == "sdy.reshard";
     if (source.is_constraint && !operation.unnamed.empty()) {

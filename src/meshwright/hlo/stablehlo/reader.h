@@ -32,7 +32,8 @@ struct StablehloSource {
     int32_t operation = 0, result = 0;
     ComputationId computation;
     InstructionId instruction;
-    // The operation does not compute it: a branch of it does that is always taken.
+    // The operation does not compute it: a branch of it does that is always taken, or it is a
+    // barrier's operand.
     bool handed_on = false;
   };
   // [begin, end) of a `%a#1` that names such a result.

@@ -222,7 +222,7 @@ PlannedTexts::Texts PlannedTexts::FindTexts() const {
     const auto number = static_cast<size_t>(result.operation);
     std::vector<std::string>& shardings = texts.results[number][static_cast<size_t>(result.result)];
     const OpId op = value.producer;
-    if (graph_[op].kind == OpKind::kSelectBranch) {
+    if (graph_[op].kind == OpKind::kSelectBranch && !result.handed_on) {
       texts.joins[number].resize(texts.results[number].size());
       texts.joins[number][static_cast<size_t>(result.result)] = op;
       if (const auto& computed = movements_.computed[op.index()]; !computed.empty())
