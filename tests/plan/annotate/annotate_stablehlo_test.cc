@@ -135,6 +135,19 @@ TEST(AnnotateStablehlo, OperandsBehindAConstant) {
 )"));
 }
 
+// What changes nothing makes no other value, which would be moved by itself.
+TEST(AnnotateStablehlo, OperandsBehindWhatChangesNothing) {
+  const std::string text = Annotate(R"(func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.pad %x, %c, low = [0, 0], high = [0, 0], interior = [0, 0] : (tensor<8x8xf32>, tensor<f32>) -> tensor<8x8xf32>
+  %1 = stablehlo.negate %0 : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+)",
+                                    {{"x", "[_,x]"}}, {{"negate.1", 'i'}});
+  EXPECT_THAT(text, HasSubstr("  %needed0_1 = sdy.sharding_constraint %x <@mesh, "));
+}
+
 // A number is nowhere to be moved to, what it is the sum of may be.
 TEST(AnnotateStablehlo, OperandsOfNumbers) {
   const std::string text = Annotate(R"(func.func @main(%x: tensor<8x8xf32>) -> tensor<f32> {

@@ -213,6 +213,17 @@ void StablehloLowering::AddOperands(const MlirOperation& operation,
   if (!stand(in_order) && count % 2 == 0) stand(in_pairs);
 }
 
+int32_t StablehloLowering::SameAs(const MlirOperation& operation) const {
+  if (operation.results.size() != 1 || !operation.regions.empty()) return -1;
+  const Place& made = state_->places[Index(operation.results[0])];
+  for (size_t k = 0; k < operation.operands.size(); ++k) {
+    const Place& place = state_->places[Index(operation.operands[k])];
+    if (place.frame == made.frame && place.instruction == made.instruction)
+      return static_cast<int32_t>(k);
+  }
+  return -1;
+}
+
 absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
   for (size_t i = 0; i + 1 < region.operations.size(); ++i) {
     const MlirOperation& operation = region.operations[i];
@@ -229,9 +240,10 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     source.definitions = operation.definitions;
     AddOperands(operation, source.operands, source.operand_types);
     const bool is_conditional = row->opcode == Opcode::kConditional;
-    const bool handed_on = (is_conditional && KnownBranch(operation).has_value()) ||
-                           operation.name == "sdy.named_computation" ||
-                           row->opcode == Opcode::kOptimizationBarrier;
+    source.same_as = SameAs(operation);
+    const bool handed_on =
+        source.same_as >= 0 || (is_conditional && KnownBranch(operation).has_value()) ||
+        operation.name == "sdy.named_computation" || row->opcode == Opcode::kOptimizationBarrier;
     source.is_constraint =
         operation.name == "sdy.sharding_constraint" || operation.name == "sdy.reshard";
     if (source.is_constraint && !operation.unnamed.empty()) {
@@ -251,7 +263,10 @@ absl::Status StablehloLowering::LowerOperations(const MlirRegion& region) {
     }
     if (IsCommutative(row->opcode) && source.operands.size() == 2) {
       // As the instruction has them: a constant stands right.
-      const auto lowered = [this](MlirValue v) { return state_->places[Index(v)].instruction; };
+      const auto lowered = [this](MlirValue value) {
+        const std::optional<Known> known = FindKnown(value, state_->frames.size());
+        return known.has_value() ? known->instruction : InstructionId();
+      };
       const Instruction& made = frame.builder[lowered(operation.results[0])];
       if (made.opcode == row->opcode && made.operands[0] == lowered(operation.operands[1]) &&
           made.operands[1] == lowered(operation.operands[0])) {

@@ -176,6 +176,8 @@ class StablehloLowering {
                                           const Specialized& key);
   absl::Status BindPlatformIndex(const MlirPort& port, MlirValue argument);
   absl::Status LowerOperations(const MlirRegion& region);
+  // StablehloSource::Operation::same_as of `operation`, which has been lowered.
+  int32_t SameAs(const MlirOperation& operation) const;
   // Where the operands of `operation` stand, and their types; nothing unless in their order.
   void AddOperands(const MlirOperation& operation, std::vector<std::pair<size_t, size_t>>& places,
                    std::vector<Shape>& types) const;

@@ -26,14 +26,16 @@ struct StablehloSource {
     // in the text in the operation's order.
     std::vector<std::pair<size_t, size_t>> operands;
     std::vector<Shape> operand_types;
+    // The operand that its only result is, of an operation that changes nothing; -1: it is none.
+    int32_t same_as = -1;
   };
   // Result `result` of `operations[operation]` is this instruction.
   struct Result {
     int32_t operation = 0, result = 0;
     ComputationId computation;
     InstructionId instruction;
-    // The operation does not compute it: a branch of it does that is always taken, or it is a
-    // barrier's operand.
+    // The operation does not compute it: a branch of it does that is always taken, or it is an
+    // operand of a barrier or of what changes nothing.
     bool handed_on = false;
   };
   // [begin, end) of a `%a#1` that names such a result.

@@ -295,10 +295,18 @@ class Annotator {
                const std::vector<std::string>& shardings, const Shape& type, size_t operation,
                PartNames& part_names) {
     const auto [begin, end] = use;
-    std::string from(text_.substr(begin, end - begin));
-    if (const auto part = part_names.find(begin); part != part_names.end()) {
-      from = std::move(part->second.second);
-      part_names.erase(part);
+    // What operations that change nothing hand on is moved from where it is made, so that all users
+    // have it moved alike.
+    std::pair<size_t, size_t> source = use;
+    for (std::optional<size_t> maker = Maker(source); maker.has_value(); maker = Maker(source)) {
+      const StablehloSource::Operation& same = source_.operations[*maker];
+      if (same.same_as < 0 || same.operands.empty()) break;
+      source = same.operands[static_cast<size_t>(same.same_as)];
+    }
+    std::string from(text_.substr(source.first, source.second - source.first));
+    if (const auto part = part_names.find(source.first); part != part_names.end()) {
+      from = part->second.second;
+      if (source == use) part_names.erase(part);
     }
     edits_.push_back(
         {operation, operation, ConstraintLines(std::move(from), name, shardings, type, operation)});
