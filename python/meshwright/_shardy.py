@@ -28,6 +28,7 @@ from meshwright import (
     errors,
 )
 from meshwright._by_shard import compute_by_shard
+from meshwright._expansions import expand_operators
 from meshwright._guards import guard_slices
 from meshwright._platforms import bind_platform
 from meshwright._stand_ins import StandIns, replace_calls
@@ -56,6 +57,7 @@ def from_text(text: bytes, stand_ins: StandIns = MappingProxyType({})) -> bytes:
             _keep_argument_attributes(function, (_SHARDING,))
         _place_callbacks(module)
         compute_by_shard(module)
+        expand_operators(module)
         guard_slices(module)
         replace_calls(module, stand_ins)
         return _serialized(module)
