@@ -1,7 +1,8 @@
 #include "meshwright/plan/make/one_kind.h"
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "meshwright/degrees/space.h"
@@ -9,13 +10,14 @@
 namespace meshwright {
 namespace {
 
-// For the search; what it found by then counts.
-constexpr std::chrono::seconds kMostTime(10);
+// Configurations whose figures the search may work out: some seconds of work.
+constexpr int64_t kMostFigures = 2'000'000;
 
 }  // namespace
 
 std::optional<transformer::RankedConfiguration> FasterOfOneKind(
-    const GroupsRequest& request, const transformer::hetero::Choice& choice) {
+    const GroupsRequest& request, const transformer::hetero::Choice& choice,
+    const std::function<bool()>& stop) {
   const transformer::hetero::Problem& problem = request.problem;
   const bool pipelines_only = problem.profile.has_value() || problem.alike || problem.takes ||
                               !problem.fixes.stage_layers.empty() ||
@@ -32,17 +34,25 @@ std::optional<transformer::RankedConfiguration> FasterOfOneKind(
                                  cluster.fabric.unit_nodes);
   const transformer::DeviceParameters device =
       transformer::BuiltinCostParameters().Device(cluster.device.measured_as());
-  const auto end = std::chrono::steady_clock::now() + kMostTime;
+  // What is worked out at the same time does not ask whether to stop, so that the count is the same
+  // on every machine whenever it is looked at.
+  std::atomic<int64_t> figures = 0;
   const transformer::SearchResult found =
       Search(space,
              [&] {
-               return transformer::CalibratedCosts(problem.model, problem.workload, cluster,
-                                                   problem.framework);
+               transformer::CostFunctions costs = transformer::CalibratedCosts(
+                   problem.model, problem.workload, cluster, problem.framework);
+               costs.figures = [&figures, of = std::move(costs.figures)](
+                                   const transformer::Configuration& configuration) {
+                 ++figures;
+                 return of(configuration);
+               };
+               return costs;
              },
              {.top = 1,
               .budget_bytes = problem.Budget(group),
               .host_bytes = static_cast<int64_t>(device.host_bytes),
-              .stop = [&] { return std::chrono::steady_clock::now() >= end; }});
+              .stop = [&] { return figures >= kMostFigures || stop(); }});
   constexpr double kSame = 1 - 1e-9;
   if (found.best.empty() || found.best[0].seconds >= kSame * choice.seconds) return std::nullopt;
   return found.best[0];

@@ -128,7 +128,7 @@ absl::StatusOr<GroupsAnswer> PlanGroups(const GroupsRequest& request) {
     answer.figures.push_back(coster.FiguresOf(choice.plan));
   }
   const transformer::hetero::Choice& first = answer.result.front.front();
-  answer.faster = FasterOfOneKind(request, first);
+  answer.faster = FasterOfOneKind(request, first, options.stop);
   if (answer.faster.has_value()) {
     const bool by_cost = request.options.objective == transformer::hetero::Objective::kCost;
     const double rate = by_cost ? first.dollars_per_hour / 3600 : 1;
