@@ -137,6 +137,7 @@ std::vector<std::vector<int32_t>> ChoicesOfJoinedAxes(const ProblemInputs& input
   }
   std::vector<std::vector<int32_t>> choices;
   for (AxisIndex axis : first) {
+    if (solver.stop && solver.stop()) break;
     const JoinedCostModel cost_model(inputs.cost_model, axis);
     const Pins pins = JoinPins(inputs.pins, axis);
     CandidateSets joined_sets(inputs.graph, inputs.fusion, inputs.groups, cost_model, inputs.space,

@@ -58,8 +58,9 @@ class Planner {
     solver.deadline_seconds = Remaining();
     std::vector<std::vector<int32_t>> joined = prepared_->ChoicesToStartFrom(solver);
     hints_.insert(hints_.end(), joined.begin(), joined.end());
+    if (GivesUp()) return OutOfTime();
     absl::StatusOr<IntraPlan> solved = SolveWithinBudget();
-    if (search && steps == nullptr) {
+    if (search && steps == nullptr && !GivesUp()) {
       steps = MakeStepSearch();
       OfferUniform(*steps, 1);
     }
@@ -164,6 +165,8 @@ class Planner {
 
   bool Stopped() const { return Left() <= 0 || (options_.solver.stop && options_.solver.stop()); }
 
+  bool GivesUp() const { return options_.optional && Stopped(); }
+
   std::string CutText(const IntraPlan& plan) const {
     const bool interrupted = options_.solver.stop && options_.solver.stop();
     return StrCat("the search was ", interrupted ? "interrupted" : "cut off by the deadline",
@@ -209,6 +212,7 @@ class Planner {
   // assignment with a little more usage reshards less and may need less in all, so a few of those
   // are judged too.
   absl::StatusOr<IntraPlan> SmallestThatFits(const solve::Solution& first) {
+    if (GivesUp()) return OutOfTime();
     prepared_->problem().usage_limit = solve::kUnlimited;
     solve::SolverOptions solver = options_.solver;
     solver.deadline_seconds = Remaining();

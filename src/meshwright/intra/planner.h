@@ -61,6 +61,9 @@ struct PlannerOptions {
   std::vector<std::pair<int32_t, int32_t>> ties;
   // A search with little of the counted work, which tells meshes apart.
   bool first_look = false;
+  // No answer is needed: once solver.stop says true there is an error, and not what takes some time
+  // even so.
+  bool optional = false;
   // A plan within a thousandth of the optimum is as good as the prices it is made from; the search
   // for more ends after some seconds of work, the same work on every machine.
   solve::SolverOptions solver = [] {

@@ -81,6 +81,10 @@ absl::Status PreparedProblem::Build() {
   const Mesh& mesh = cost_model_.mesh();
   MW_RETURN_IF_ERROR(CheckMesh(mesh));
   warnings_ = graph_.warnings;
+  const auto late = [this] {
+    return options_.optional && options_.solver.stop && options_.solver.stop();
+  };
+  if (late()) return OutOfTime();
   fusion_ = AnalyzeFusion(graph_);
   schedule_ = ScheduleForMemory(graph_, fusion_);
   intervals_ = Liveness(graph_, fusion_, schedule_);
@@ -98,10 +102,12 @@ absl::Status PreparedProblem::Build() {
   std::vector<bool> pinned(graph_.values.size());
   for (size_t i = 0; i < pinned.size(); ++i) pinned[i] = pins_.values[i].has_value();
   groups_ = FormGroups(graph_, fusion_, pinned);
+  if (late()) return OutOfTime();
   sets_ = std::make_unique<CandidateSets>(graph_, fusion_, groups_, cost_model_, options_.space,
                                           FindGivenCuts(graph_, mesh, pins_));
   inputs_.emplace(Inputs(intervals_));
   MW_ASSIGN_OR_RETURN(planning_, BuildProblem(*inputs_, sets_.get()));
+  if (late()) return OutOfTime();
   for (const auto& [op, strategy] : options_.given_strategies) ForceStrategy(op, strategy);
   for (const auto& [value, sharding] : options_.given_values) ForceValue(value, sharding);
   return absl::OkStatus();

@@ -40,6 +40,7 @@ absl::StatusOr<std::unique_ptr<PricedPlanner>> PricedPlanner::Make(const Graph& 
 }
 
 absl::StatusOr<IntraPlan> PricedPlanner::Plan(double seconds_per_byte) {
+  if (options_.optional && options_.solver.stop && options_.solver.stop()) return OutOfTime();
   solve::Problem& problem = prepared_->problem();
   problem.nodes = nodes_;
   problem.usage_limit = solve::kUnlimited;

@@ -6,11 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "meshwright/base/infinity.h"
 #include "meshwright/cluster/calibration.h"
 #include "meshwright/cost/calibrated.h"
 #include "meshwright/cost/roofline.h"
@@ -42,6 +46,10 @@ PipelineRequest Request(const std::vector<std::string>& clusters) {
   request.cost_model = [](const Mesh& mesh) { return std::make_unique<RooflineCostModel>(mesh); };
   request.deadline_seconds = 600;
   return request;
+}
+
+std::unique_ptr<CostModel> Calibrated(const Mesh& mesh) {
+  return std::make_unique<CalibratedCostModel>(mesh, *FindCalibration("h100-sxm"));
 }
 
 // Stages follow each other over all layers, on all devices, each device in one group, within
@@ -84,6 +92,12 @@ void CheckPlan(const PipelinePlan& plan, const PipelineRequest& request) {
   EXPECT_DOUBLE_EQ(plan.seconds, Simulate(*plan.schedule, plan.shape, times)->seconds);
   EXPECT_LE(plan.bound, plan.seconds);
   EXPECT_GT(plan.bound, 0);
+}
+
+bool Warns(const PipelinePlan& plan, std::string_view what) {
+  return std::any_of(plan.warnings.begin(), plan.warnings.end(), [&](const std::string& warning) {
+    return warning.find(what) != std::string::npos;
+  });
 }
 
 TEST(PipelineTest, TheBestIsNoWorseThanAnyChoiceMadeForIt) {
@@ -148,9 +162,7 @@ TEST(PipelineTest, NoUniformGridHasAShorterStep) {
   MESHWRIGHT_EXHAUSTIVE_TEST();
   const Inlined program("tiny_gpt.train.hlo.txt.gz");
   PipelineRequest request = Request({"2x4xh100-sxm"});
-  request.cost_model = [&](const Mesh& mesh) {
-    return std::make_unique<CalibratedCostModel>(mesh, *FindCalibration("h100-sxm"));
-  };
+  request.cost_model = Calibrated;
   const absl::StatusOr<PipelinePlan> best = PlanPipeline(program.graph, request);
   ASSERT_TRUE(best.ok()) << best.status();
   CheckPlan(*best, request);
@@ -179,6 +191,52 @@ TEST(PipelineTest, TheBoundHoldsWhenTimeIsOver) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   CheckPlan(*plan, request);
   EXPECT_LE(plan->bound, best->bound);
+}
+
+// By a clock that goes on whenever it is asked for the time, whatever the machine does meanwhile.
+TEST(PipelineTest, ADeadlineOrAnInterruptEndsEverything) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
+  const Inlined program("mlp_adam.train.hlo.txt");
+  std::atomic<int64_t> ticks = 0;
+  PipelineRequest request = Request({"2xh100-sxm"});
+  request.cost_model = Calibrated;
+  request.elapsed = [&ticks] { return static_cast<double>(++ticks); };
+  request.deadline_seconds = kInfinity;
+  const absl::StatusOr<PipelinePlan> all = PlanPipeline(program.graph, request);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_FALSE(Warns(*all, "the search was"));
+  const auto most = static_cast<double>(ticks);
+  const auto check_cut = [&](const char* how) {
+    ticks = 0;
+    const absl::StatusOr<PipelinePlan> plan = PlanPipeline(program.graph, request);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    CheckPlan(*plan, request);
+    EXPECT_LE(plan->bound, all->bound * (1 + 1e-9));
+    EXPECT_TRUE(Warns(*plan, how));
+    EXPECT_TRUE(Warns(*plan, "; not searched, or not to the end: "));
+    EXPECT_TRUE(Warns(*plan, "; if nothing better is there, the gap is "));
+  };
+  // The first number of micro-batches is searched in any case.
+  for (const double share : {0.6, 0.9}) {
+    SCOPED_TRACE(share);
+    request.deadline_seconds = share * most;
+    check_cut("the search was cut off at its deadline of ");
+    EXPECT_LE(static_cast<double>(ticks), 1.02 * request.deadline_seconds);
+    request.deadline_seconds = kInfinity;
+    request.planner.solver.stop = [&] { return static_cast<double>(ticks) > share * most; };
+    check_cut("the search was interrupted: ");
+    request.planner.solver.stop = nullptr;
+  }
+}
+
+TEST(PipelineTest, WhatWasNotFoundInTimeIsNotSaidNotToFit) {
+  const Inlined program("tiny_gpt.train.hlo.txt.gz");
+  PipelineRequest request = Request({"2xh100-sxm"});
+  request.memory_bytes[0] = 1000;
+  request.deadline_seconds = 0;
+  const absl::Status status = PlanPipeline(program.graph, request).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "no plan found before the deadline")) << status;
 }
 
 TEST(PipelineTest, EverySchedule) {

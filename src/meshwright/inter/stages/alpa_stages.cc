@@ -99,7 +99,11 @@ TrainingResult TrainingCost(const StageProblem& problem, double deadline_seconds
   input.memory_bytes = {kMemory};
   for (int64_t devices : problem.submeshes) input.submeshes.push_back({0, devices});
   input.micro_batches = problem.micro_batches;
-  input.deadline_seconds = deadline_seconds;
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [start] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  input.stop = [&] { return elapsed() > deadline_seconds; };
   input.in_flight = [](int32_t after, int64_t) { return int64_t{after}; };
   input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
     std::vector<StageOption> options;
@@ -109,11 +113,8 @@ TrainingResult TrainingCost(const StageProblem& problem, double deadline_seconds
     }
     return options;
   };
-  const auto start = std::chrono::steady_clock::now();
   const StageSearchResult found = SearchStages(input);
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  if (found.stages.empty())
-    return {.cost = std::nullopt, .proven = time.count() < deadline_seconds};
+  if (found.stages.empty()) return {.cost = std::nullopt, .proven = elapsed() < deadline_seconds};
   return {.cost = found.seconds, .proven = found.bound >= found.seconds};
 }
 

@@ -26,6 +26,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "meshwright/base/counted.h"
 #include "meshwright/base/infinity.h"
@@ -37,21 +38,32 @@
 #include "meshwright/inter/layers/unit_graph.h"
 #include "meshwright/inter/stages/kind_slices.h"
 #include "meshwright/inter/stages/pipeline_search.h"
+#include "meshwright/inter/stages/search_time.h"
 #include "meshwright/inter/stages/single_stage.h"
 #include "meshwright/inter/stages/stage_coster.h"
 #include "meshwright/inter/stages/stage_plans.h"
 #include "meshwright/inter/stages/submeshes.h"
 #include "meshwright/intra/names.h"
+#include "meshwright/intra/prepared_problem.h"
 
 namespace meshwright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+std::function<double()> SecondsSinceNow() {
+  return [start = Clock::now()] {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+}
+
 // More parts of the batch than this only start more kernels.
 constexpr int64_t kMostMicroBatches = 1024;
 // The share of the time that is kept for a single stage, where there may be one.
 constexpr double kWholeShare = 0.25;
+// In terms of what planning the stages of the first pipeline took: the time that is kept for those
+// of the last ones, without and with collectives overlapped.
+constexpr double kPlansOfFirst = 2;
 // A search that promised too much is made again with less memory, so often, by so much at least.
 constexpr int kMostSearches = 6;
 constexpr double kLessMemory = 0.97;
@@ -65,7 +77,11 @@ constexpr int kBisections = 7;
 class PipelinePlanner {
  public:
   PipelinePlanner(const Graph& graph, const PipelineRequest& request)
-      : graph_(graph), request_(request), start_(Clock::now()), searched_(request) {}
+      : graph_(graph),
+        time_(request.deadline_seconds, request.elapsed ? request.elapsed : SecondsSinceNow(),
+              request.planner.solver.stop),
+        request_(Stopping(request)),
+        searched_(request_) {}
 
   absl::StatusOr<PipelinePlan> Plan() {
     MW_RETURN_IF_ERROR(Analyze());
@@ -74,39 +90,49 @@ class PipelinePlanner {
     // Many micro-batches first: their bubbles are short, so what they find lets the search give up
     // on the others sooner.
     may_be_whole_ = request_.stages <= 1 && counts[0] == 1 && request_.clusters.size() == 1;
-    std::vector<int64_t> not_tried;
     for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
-      if (Late()) {
-        not_tried.push_back(*it);
-      } else {
-        MW_RETURN_IF_ERROR(Try(*it, schedules));
-      }
-    }
-    for (const LayerTable& table : serial_.tables) {
-      if (Late()) break;
-      Report("bounds", table.micro_batches);
-      bound_ = std::min(bound_, search_->Bound(table, schedules, bound_, Remaining()));
+      const size_t tables = serial_.tables.size();
+      if (!time_.Over()) MW_RETURN_IF_ERROR(Try(*it, schedules));
+      if (time_.Over()) not_searched_.micro_batches.push_back(*it);
+      if (tables == 0 && !serial_.tables.empty()) MW_RETURN_IF_ERROR(Secure(schedules));
     }
     Report("stages", 0);
     ForBoth([&](Search& search) { SearchUneven(&search, schedules); });
+    not_searched_.uneven = time_.Over();
+    FindBound(schedules);
     if (!one_because_.empty()) {
       result_.warnings.push_back(
           StrCat("not divided into some numbers of micro-batches: ", one_because_));
     }
-    // What was not looked at may be better.
-    const bool cut = Late();
-    if (cut) bound_ = std::min(bound_, ArithmeticSeconds(graph_, request_.clusters));
-    MW_RETURN_IF_ERROR(PlanBest(&serial_, request_.memory_bytes, schedules));
-    if (!SameChoice(serial_, overlapped_))
-      MW_RETURN_IF_ERROR(PlanBest(&overlapped_, request_.memory_bytes, schedules));
+    MW_RETURN_IF_ERROR(PlanFound(&serial_, schedules));
+    if (!SameChoice(serial_.best, overlapped_.best))
+      MW_RETURN_IF_ERROR(PlanFound(&overlapped_, schedules));
+    time_.Reserve(0);
     if (may_be_whole_) MW_RETURN_IF_ERROR(TryWhole(*schedules[0]));
-    if (result_.stages.empty()) return NothingFits(schedules);
+    if (result_.stages.empty()) {
+      if (!not_searched_.Any()) return NothingFits(schedules);
+      return time_.Interrupted()
+                 ? absl::ResourceExhaustedError("interrupted before a plan was found")
+                 : OutOfTime();
+    }
+    // What was not searched may be better.
+    if (not_searched_.Any())
+      bound_ = std::min(bound_, ArithmeticSeconds(graph_, request_.clusters));
     Finish();
-    if (cut) result_.warnings.push_back(CutText(not_tried));
+    if (not_searched_.Any()) result_.warnings.push_back(CutText());
     return std::move(result_);
   }
 
  private:
+  // What the deadline or an interrupt left out.
+  struct NotSearched {
+    std::vector<int64_t> micro_batches;  // or not to the end
+    bool uneven = false;                 // stages of any submeshes
+    bool plans = false;                  // of the stages of the best pipeline
+    size_t meshes = 0;                   // of a single stage
+    bool Any() const { return !micro_batches.empty() || uneven || plans || meshes > 0; }
+  };
+
   // The tables by one measure of what layers take, and the best pipeline by it.
   struct Search {
     std::vector<LayerTable> tables;  // by number of micro-batches that was looked at
@@ -114,46 +140,51 @@ class PipelinePlanner {
     size_t table = 0;  // of `best`
   };
 
-  static bool SameChoice(const Search& a, const Search& b) {
+  static bool SameChoice(const FoundPipeline& a, const FoundPipeline& b) {
     const auto same_stage = [](const ChosenStage& x, const ChosenStage& y) {
       return x.begin == y.begin && x.end == y.end && x.submesh == y.submesh;
     };
     const auto same_variant = [](const StageVariant& x, const StageVariant& y) {
       return x.mesh == y.mesh && x.variant == y.variant && x.recompute == y.recompute;
     };
-    return a.table == b.table && a.best.schedule == b.best.schedule &&
-           a.best.shape == b.best.shape &&
-           std::equal(a.best.stages.begin(), a.best.stages.end(), b.best.stages.begin(),
-                      b.best.stages.end(), same_stage) &&
-           std::equal(a.best.variants.begin(), a.best.variants.end(), b.best.variants.begin(),
-                      b.best.variants.end(), same_variant);
+    return a.schedule == b.schedule && a.shape == b.shape &&
+           std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
+                      same_stage) &&
+           std::equal(a.variants.begin(), a.variants.end(), b.variants.begin(), b.variants.end(),
+                      same_variant);
   }
 
-  double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-  // The time for pipelines is over; the first number of micro-batches is looked at in any case.
-  bool Late() const {
-    const double share = may_be_whole_ ? 1 - kWholeShare : 1;
-    return !serial_.tables.empty() &&
-           (Interrupted() || Elapsed() > share * request_.deadline_seconds);
-  }
-  bool Interrupted() const {
-    return request_.planner.solver.stop && request_.planner.solver.stop();
+  // `request`, all of whose searches end with the phase of this one.
+  PipelineRequest Stopping(PipelineRequest request) const {
+    request.planner.optional = true;
+    request.planner.solver.stop = [this] { return time_.Over(); };
+    return request;
   }
 
-  std::string CutText(const std::vector<int64_t>& not_tried) const {
-    std::string text = Interrupted() ? std::string("the search was interrupted")
-                                     : StrCat("the search was cut off at its deadline of ",
-                                              SecondsText(request_.deadline_seconds));
-    StrAppend(&text, ": the plan is the best found until then");
-    for (size_t i = 0; i < not_tried.size(); ++i)
-      StrAppend(&text, i == 0 ? "; not tried: " : ", ",
-                Counted(not_tried[i], "micro-batch", "micro-batches"));
-    if (!Interrupted()) StrAppend(&text, "; --deadline gives more time");
+  std::string CutText() const {
+    std::vector<std::string> left;
+    if (const std::vector<int64_t>& counts = not_searched_.micro_batches; !counts.empty()) {
+      left.push_back(StrCat(absl::StrJoin(counts, ", "),
+                            counts == std::vector<int64_t>{1} ? " micro-batch" : " micro-batches"));
+    }
+    if (not_searched_.uneven) left.push_back("stages of different numbers of devices");
+    if (not_searched_.plans) left.push_back("shardings of the best stages as wholes");
+    if (not_searched_.meshes > 0) {
+      left.push_back(StrCat("a single stage on ",
+                            Counted(static_cast<int64_t>(not_searched_.meshes), "mesh", "meshes")));
+    }
+    std::string text = time_.Interrupted() ? std::string("the search was interrupted")
+                                           : StrCat("the search was cut off at its deadline of ",
+                                                    SecondsText(time_.deadline()));
+    StrAppend(&text, ": the plan is the best found until then; not searched, or not to the end: ",
+              absl::StrJoin(left, "; "));
+    if (bound_of_searched_ < result_.seconds) {
+      StrAppend(&text, "; if nothing better is there, the gap is ",
+                absl::StrFormat("%.3g %%", 100 * (1 - bound_of_searched_ / result_.seconds)));
+    }
+    if (!time_.Interrupted()) StrAppend(&text, "; --deadline gives more time");
     return text;
   }
-
-  double Remaining() const { return std::max(1.0, request_.deadline_seconds - Elapsed()); }
 
   void Report(const char* phase, int64_t micro_batches) const {
     if (request_.progress) request_.progress({phase, micro_batches, serial_.best.seconds});
@@ -255,7 +286,7 @@ class PipelinePlanner {
     }
     candidate.kinds = std::make_shared<const KindsByParts>(*std::move(kinds));
     MW_RETURN_IF_ERROR(CostAll(&candidate));
-    if (Late()) return absl::OkStatus();
+    if (time_.Over()) return absl::OkStatus();
     Report("stages", micro_batches);
     if (overlaps_) {
       overlapped_.tables.push_back(Beside(candidate));
@@ -281,7 +312,7 @@ class PipelinePlanner {
     absl::Status error;
     std::mutex mutex;
     ForEachParallel(work.size(), request_.threads, [&](size_t i) {
-      if (Late()) return;
+      if (time_.Over()) return;
       const auto [s, m] = work[i];
       const std::unique_ptr<CostModel> model = request_.cost_model(submeshes_[s].meshes[m]);
       const auto worth = [&, s = s, m = m](const std::vector<double>& bounds) {
@@ -297,7 +328,7 @@ class PipelinePlanner {
         error = costs.status();
       }
     });
-    return coster_->Sum(candidate) || Late() ? absl::OkStatus() : error;
+    return coster_->Sum(candidate) || time_.Over() ? absl::OkStatus() : error;
   }
 
   // Whether layers are worth planning on mesh `m` of a submesh, where their forward and backward
@@ -326,7 +357,7 @@ class PipelinePlanner {
                      const std::vector<const ScheduleKind*>& schedules) const {
     for (const ScheduleKind* schedule : schedules) {
       Improve(search, table, [&](FoundPipeline* best) {
-        search_->ImproveUniform(search->tables[table], *schedule, Remaining(), best);
+        search_->ImproveUniform(search->tables[table], *schedule, best);
       });
     }
   }
@@ -336,10 +367,9 @@ class PipelinePlanner {
     int64_t steps = request_.max_steps;
     for (const ScheduleKind* schedule : schedules) {
       for (size_t table = 0; table < search->tables.size(); ++table) {
-        if (Late() && !search->best.stages.empty()) return;
+        if (time_.Over()) return;
         Improve(search, table, [&](FoundPipeline* best) {
-          steps -=
-              search_->ImproveUneven(search->tables[table], *schedule, Remaining(), steps, best);
+          steps -= search_->ImproveUneven(search->tables[table], *schedule, steps, best);
         });
       }
     }
@@ -360,16 +390,52 @@ class PipelinePlanner {
     SearchUneven(search, schedules);
   }
 
-  // Plans the stages of the best pipeline that `search` has found, or of one that does fit, and
-  // keeps it if its step is the shortest.
+  // Where there is a deadline, the first pipeline is planned at once, if it fits as it was found:
+  // then there is a plan to return, and how long its stages take to plan says how much time those
+  // of the best will need.
+  absl::Status Secure(const std::vector<const ScheduleKind*>& schedules) {
+    double reserve = 0;
+    if (std::isfinite(time_.deadline())) {
+      const double start = time_.elapsed();
+      MW_RETURN_IF_ERROR(PlanBest(&serial_, request_.memory_bytes, schedules, /*searches=*/1));
+      reserve = kPlansOfFirst * (time_.elapsed() - start);
+      if (may_be_whole_) reserve += kWholeShare * time_.deadline();
+    }
+    time_.Reserve(reserve);
+    return absl::OkStatus();
+  }
+
+  void FindBound(const std::vector<const ScheduleKind*>& schedules) {
+    time_.Require();
+    for (const LayerTable& table : serial_.tables) {
+      Report("bounds", table.micro_batches);
+      bound_ = std::min(bound_, search_->Bound(table, schedules, bound_));
+    }
+    bound_of_searched_ = bound_;
+  }
+
+  // Plans the stages of what `search` has found, of which some must be planned.
+  absl::Status PlanFound(Search* search, const std::vector<const ScheduleKind*>& schedules) {
+    if (!result_.stages.empty() && SameChoice(search->best, best_)) return absl::OkStatus();
+    time_.Reserve(0);
+    if (result_.stages.empty()) time_.Require();
+    if (!time_.Over())
+      MW_RETURN_IF_ERROR(PlanBest(search, request_.memory_bytes, schedules, kMostSearches));
+    not_searched_.plans |= time_.Over();
+    return absl::OkStatus();
+  }
+
+  // Plans the stages of the best pipeline that `search` has found, or of one that does fit, of so
+  // many `searches`, and keeps it if its step is the shortest.
   absl::Status PlanBest(Search* search, const std::vector<int64_t>& memory_bytes,
-                        const std::vector<const ScheduleKind*>& schedules) {
+                        const std::vector<const ScheduleKind*>& schedules, int searches) {
     searched_.memory_bytes = memory_bytes;
-    for (int tries = 0; tries < kMostSearches && !search->best.stages.empty(); ++tries) {
+    for (int tries = 1; !search->best.stages.empty(); ++tries) {
       const LayerTable& table = search->tables[search->table];
       Report("plans", table.micro_batches);
       absl::StatusOr<StagePlans> plans = PlanStages(*slicer_, request_, submeshes_, result_.layers,
                                                     *coster_, table, search->best, memory_bytes);
+      if (time_.Over()) return absl::OkStatus();
       // Parts that are cut elsewhere than between two layers.
       if (!plans.ok()) return CannotBeCut(plans.status());
       if (plans->shortage.bytes == 0) {
@@ -382,6 +448,7 @@ class PipelinePlanner {
         result_.stages = std::move(plans->stages);
         return absl::OkStatus();
       }
+      if (tries == searches) return absl::OkStatus();
       const int32_t cluster = plans->shortage.cluster;
       const auto memory = static_cast<double>(memory_bytes[cluster]);
       const double ratio =
@@ -419,20 +486,20 @@ class PipelinePlanner {
 
   // Keeps the best single stage if its step is the shortest.
   absl::Status TryWhole(const ScheduleKind& schedule) {
-    absl::StatusOr<SingleStage> single =
-        PlanSingleStage({.graph = graph_,
-                         .slicer = *slicer_,
-                         .request = request_,
-                         .layers = result_.layers,
-                         .submeshes = submeshes_,
-                         .coster = *coster_,
-                         .schedule = schedule,
-                         .tables = serial_.tables,
-                         .step_seconds = step_seconds_,
-                         .seconds = kWholeShare * request_.deadline_seconds,
-                         .deadline_seconds = Remaining()});
+    absl::StatusOr<SingleStage> single = PlanSingleStage({.graph = graph_,
+                                                          .slicer = *slicer_,
+                                                          .request = request_,
+                                                          .layers = result_.layers,
+                                                          .submeshes = submeshes_,
+                                                          .coster = *coster_,
+                                                          .schedule = schedule,
+                                                          .tables = serial_.tables,
+                                                          .step_seconds = step_seconds_,
+                                                          .time = time_});
     if (!single.ok()) return CannotBeCut(single.status());
+    not_searched_.meshes = single->not_searched;
     bound_ = std::min(bound_, single->bound);
+    if (single->not_searched == 0) bound_of_searched_ = std::min(bound_of_searched_, single->bound);
     whole_bytes_ = single->smallest_bytes;
     if (!single->stage.has_value()) return absl::OkStatus();
     step_seconds_ = single->step_seconds;
@@ -455,7 +522,7 @@ class PipelinePlanner {
 
   // Memory of a device with which a pipeline with planned stages is found; 0: none, or not in time.
   absl::StatusOr<int64_t> SmallestBytes(const std::vector<const ScheduleKind*>& schedules) {
-    const auto in_time = [this] { return Elapsed() < 2 * request_.deadline_seconds; };
+    const auto in_time = [this] { return !time_.Over(); };
     const auto found_with = [&](int64_t bytes) {
       searched_.memory_bytes.assign(searched_.memory_bytes.size(), bytes);
       SearchAgain(&serial_, schedules);
@@ -477,7 +544,7 @@ class PipelinePlanner {
     for (int i = 0; i < kMostDoublings && in_time(); ++i) {
       if (found_with(enough)) {
         const std::vector<int64_t> memory(request_.memory_bytes.size(), enough);
-        MW_RETURN_IF_ERROR(PlanBest(&serial_, memory, schedules));
+        MW_RETURN_IF_ERROR(PlanBest(&serial_, memory, schedules, kMostSearches));
         if (!result_.stages.empty()) return enough;
       }
       enough += enough / 16 + 1;
@@ -520,10 +587,11 @@ class PipelinePlanner {
   }
 
   const Graph& graph_;
-  const PipelineRequest& request_;
-  const Clock::time_point start_;
+  SearchTime time_;
+  const PipelineRequest request_;
   PipelineRequest searched_;  // the request with the memory that the search may count on
   bool may_be_whole_ = false;
+  NotSearched not_searched_;
   std::string one_because_;  // what keeps the batch from being divided into more than one part
   std::vector<int32_t> tied_;
   std::optional<StageCoster> coster_;
@@ -534,7 +602,7 @@ class PipelinePlanner {
   Search serial_;          // without overlap
   Search overlapped_;      // with collectives overlapped; empty unless overlaps_
   FoundPipeline best_;     // that with the stages in result_
-  double bound_ = kInfinity;
+  double bound_ = kInfinity, bound_of_searched_ = kInfinity;
   double step_seconds_ = kInfinity, launch_seconds_ = 0;  // of result_.stages
   // That a device needs for a single stage, where the memory is not enough.
   int64_t whole_bytes_ = std::numeric_limits<int64_t>::max();

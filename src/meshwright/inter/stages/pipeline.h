@@ -43,6 +43,8 @@ struct PipelineRequest {
   LayerOptions layers;
   std::function<std::unique_ptr<CostModel>(const Mesh&)> cost_model;
   double deadline_seconds = 60;
+  // Seconds since that from which the deadline counts; empty: since PlanPipeline was called.
+  std::function<double()> elapsed;
   // Of each search for uneven stages, see StageSearchInput::max_steps: some seconds of work.
   int64_t max_steps = 300'000'000;
   int threads = 2;

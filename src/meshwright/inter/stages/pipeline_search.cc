@@ -1,7 +1,7 @@
 #include "meshwright/inter/stages/pipeline_search.h"
 
 #include <algorithm>
-#include <chrono>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -34,7 +34,7 @@ std::vector<StageOption> StagesOf(const std::vector<StageVariant>& variants,
 
 }  // namespace
 
-StageSearchInput PipelineSearch::Input(const LayerTable& table, double deadline_seconds) const {
+StageSearchInput PipelineSearch::Input(const LayerTable& table) const {
   StageSearchInput input;
   input.layers = layers_.count;
   input.memory_bytes = request_.memory_bytes;
@@ -43,8 +43,13 @@ StageSearchInput PipelineSearch::Input(const LayerTable& table, double deadline_
     input.submeshes.push_back({submesh.cluster, submesh.devices()});
   input.micro_batches = table.micro_batches;
   input.stages = request_.stages;
-  input.deadline_seconds = deadline_seconds;
+  input.stop = request_.planner.solver.stop;
   return input;
+}
+
+bool PipelineSearch::Stopped() const {
+  const std::function<bool()>& stop = request_.planner.solver.stop;
+  return stop && stop();
 }
 
 bool PipelineSearch::HasOneStageAGroup(const ScheduleKind& schedule) const {
@@ -52,16 +57,15 @@ bool PipelineSearch::HasOneStageAGroup(const ScheduleKind& schedule) const {
 }
 
 void PipelineSearch::ImproveUniform(const LayerTable& table, const ScheduleKind& schedule,
-                                    double deadline_seconds, FoundPipeline* best) const {
-  if (schedule.chunks) ImproveWithChunks(table, schedule, deadline_seconds, best);
-  if (HasOneStageAGroup(schedule)) ImproveWithGrids(table, schedule, deadline_seconds, best);
+                                    FoundPipeline* best) const {
+  if (schedule.chunks) ImproveWithChunks(table, schedule, best);
+  if (HasOneStageAGroup(schedule)) ImproveWithGrids(table, schedule, best);
 }
 
 int64_t PipelineSearch::ImproveUneven(const LayerTable& table, const ScheduleKind& schedule,
-                                      double deadline_seconds, int64_t max_steps,
-                                      FoundPipeline* best) const {
+                                      int64_t max_steps, FoundPipeline* best) const {
   if (!HasOneStageAGroup(schedule) || max_steps <= 0) return 0;
-  StageSearchInput input = Input(table, deadline_seconds);
+  StageSearchInput input = Input(table);
   input.max_steps = max_steps;
   input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
     return StagesOf(coster_.OptionsOf(table, begin, end, submesh), schedule);
@@ -83,9 +87,8 @@ int64_t PipelineSearch::ImproveUneven(const LayerTable& table, const ScheduleKin
 }
 
 void PipelineSearch::ImproveWithGrids(const LayerTable& table, const ScheduleKind& schedule,
-                                      double deadline_seconds, FoundPipeline* best) const {
+                                      FoundPipeline* best) const {
   if (request_.clusters.size() != 1) return;
-  const auto start = std::chrono::steady_clock::now();
   const int64_t devices = request_.clusters[0].devices();
   for (size_t s = 0; s < submeshes_.size(); ++s) {
     const int64_t groups = devices / submeshes_[s].devices();
@@ -98,10 +101,9 @@ void PipelineSearch::ImproveWithGrids(const LayerTable& table, const ScheduleKin
       const double all = table.bounds_before[s][m].back();
       const double least =
           all + static_cast<double>(table.micro_batches - 1) * all / static_cast<double>(groups);
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      if (elapsed.count() > deadline_seconds) return;
+      if (Stopped()) return;
       if (best->seconds > 0 && least >= best->seconds) continue;
-      StageSearchInput input = Input(table, deadline_seconds - elapsed.count());
+      StageSearchInput input = Input(table);
       input.submeshes = {{0, 1}};
       input.devices = {groups};
       input.stages = static_cast<int32_t>(groups);
@@ -129,7 +131,7 @@ void PipelineSearch::ImproveWithGrids(const LayerTable& table, const ScheduleKin
 // sum + (B' - 1) max, over G V stages with B' = B V - G (V - 1). So the cut that is best for B'
 // micro-batches is what is simulated. Each stage may take its share of the device's memory.
 void PipelineSearch::ImproveWithChunks(const LayerTable& table, const ScheduleKind& schedule,
-                                       double deadline_seconds, FoundPipeline* best) const {
+                                       FoundPipeline* best) const {
   for (size_t s = 0; s < submeshes_.size(); ++s) {
     const int64_t groups = GroupsOf(table, s);
     if (groups == 0) continue;
@@ -137,13 +139,14 @@ void PipelineSearch::ImproveWithChunks(const LayerTable& table, const ScheduleKi
                         static_cast<double>(groups);
     for (int64_t chunks = 2; chunks * groups <= layers_.count; ++chunks) {
       if (best->seconds > 0 && work >= best->seconds) break;
+      if (Stopped()) return;
       const ScheduleShape shape{static_cast<int32_t>(groups), static_cast<int32_t>(chunks),
                                 static_cast<int32_t>(table.micro_batches)};
       std::vector<int64_t> in_flight = InFlightByStage(schedule, shape);
       std::reverse(in_flight.begin(), in_flight.end());
       for (size_t i = 1; i < in_flight.size(); ++i)
         in_flight[i] = std::max(in_flight[i], in_flight[i - 1]);
-      StageSearchInput input = Input(table, deadline_seconds);
+      StageSearchInput input = Input(table);
       input.submeshes = {{0, 1}};
       input.stages = static_cast<int32_t>(groups * chunks);
       input.devices = {groups * chunks};
@@ -198,22 +201,21 @@ void PipelineSearch::Consider(const LayerTable& table, const ScheduleKind& sched
 }
 
 double PipelineSearch::Bound(const LayerTable& table,
-                             const std::vector<const ScheduleKind*>& schedules, double below,
-                             double deadline_seconds) const {
+                             const std::vector<const ScheduleKind*>& schedules,
+                             double below) const {
   double bound = kInfinity;
   for (const ScheduleKind* schedule : schedules) {
     bound = std::min(bound, schedule->splits_backward
-                                ? BusiestBound(table, deadline_seconds)
-                                : StagesBound(table, std::min(below, bound), table.micro_batches,
-                                              deadline_seconds));
+                                ? BusiestBound(table)
+                                : StagesBound(table, std::min(below, bound), table.micro_batches));
     if (schedule->chunks) bound = std::min(bound, ChunksBound(table));
   }
   return bound;
 }
 
-double PipelineSearch::StagesBound(const LayerTable& table, double below, int64_t micro_batches,
-                                   double deadline_seconds) const {
-  StageSearchInput input = Input(table, deadline_seconds);
+double PipelineSearch::StagesBound(const LayerTable& table, double below,
+                                   int64_t micro_batches) const {
+  StageSearchInput input = Input(table);
   input.micro_batches = micro_batches;
   input.options = [&](int32_t begin, int32_t end, int32_t submesh) {
     double best = kInfinity;
@@ -231,9 +233,9 @@ double PipelineSearch::StagesBound(const LayerTable& table, double below, int64_
 
 // Whatever the bubble, the busiest stage has B micro-batches to run. With M as large as here the
 // objective sum + (M - 1) max is at most (L + M - 1) max.
-double PipelineSearch::BusiestBound(const LayerTable& table, double deadline_seconds) const {
+double PipelineSearch::BusiestBound(const LayerTable& table) const {
   constexpr int64_t kMany = int64_t{1} << 20;
-  const double all = StagesBound(table, kInfinity, kMany, deadline_seconds);
+  const double all = StagesBound(table, kInfinity, kMany);
   const double busiest = all / static_cast<double>(kMany + layers_.count - 1);
   return busiest * static_cast<double>(table.micro_batches);
 }

@@ -26,7 +26,8 @@ struct FoundPipeline {
   std::vector<int64_t> in_flight = {}, memory_bytes = {};
 };
 
-// All arguments must outlive it.
+// All arguments must outlive it. Once `request.planner.solver.stop` says true, the best so far
+// counts.
 class PipelineSearch {
  public:
   PipelineSearch(const PipelineRequest& request, const Layers& layers,
@@ -37,35 +38,35 @@ class PipelineSearch {
   // one type: a schedule with chunks is tried with every number of groups and of stages a group,
   // the others with every grid, stages of one mesh.
   void ImproveUniform(const LayerTable& table, const ScheduleKind& schedule,
-                      double deadline_seconds, FoundPipeline* best) const;
+                      FoundPipeline* best) const;
 
   // The same of pipelines with any stages, for schedules without chunks. The search counts
   // transfers in full, so that it may pass over a grid that is better when simulated. Returns the
   // steps that it took, at most `max_steps` (StageSearchInput::max_steps).
-  int64_t ImproveUneven(const LayerTable& table, const ScheduleKind& schedule,
-                        double deadline_seconds, int64_t max_steps, FoundPipeline* best) const;
+  int64_t ImproveUneven(const LayerTable& table, const ScheduleKind& schedule, int64_t max_steps,
+                        FoundPipeline* best) const;
 
   // No pipeline of `table` under any of `schedules` takes less; looked for only below `below`.
   double Bound(const LayerTable& table, const std::vector<const ScheduleKind*>& schedules,
-               double below, double deadline_seconds) const;
+               double below) const;
 
  private:
   // Whether `schedule` is searched with one stage a group: where all schedules are, the one with
   // chunks leaves that to the others.
   bool HasOneStageAGroup(const ScheduleKind& schedule) const;
-  StageSearchInput Input(const LayerTable& table, double deadline_seconds) const;
-  double StagesBound(const LayerTable& table, double below, int64_t micro_batches,
-                     double deadline_seconds) const;
-  double BusiestBound(const LayerTable& table, double deadline_seconds) const;
+  bool Stopped() const;
+  StageSearchInput Input(const LayerTable& table) const;
+  double StagesBound(const LayerTable& table, double below, int64_t micro_batches) const;
+  double BusiestBound(const LayerTable& table) const;
   double ChunksBound(const LayerTable& table) const;
   // Equal groups of devices, each a submesh, that a schedule with chunks may have; 0: none.
   int64_t GroupsOf(const LayerTable& table, size_t submesh) const;
   // Seconds that one micro-batch takes at least through all layers on such submeshes.
   double LeastWork(const LayerTable& table, size_t submesh) const;
   void ImproveWithChunks(const LayerTable& table, const ScheduleKind& schedule,
-                         double deadline_seconds, FoundPipeline* best) const;
+                         FoundPipeline* best) const;
   void ImproveWithGrids(const LayerTable& table, const ScheduleKind& schedule,
-                        double deadline_seconds, FoundPipeline* best) const;
+                        FoundPipeline* best) const;
   // The stages' options are those of OptionsOf with `mesh`.
   void Consider(const LayerTable& table, const ScheduleKind& schedule, const ScheduleShape& shape,
                 const std::vector<ChosenStage>& stages, int32_t mesh, FoundPipeline* best) const;

@@ -1,7 +1,6 @@
 #include "meshwright/inter/stages/single_stage.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -14,8 +13,6 @@
 
 namespace meshwright {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // What a step takes with collectives overlapped is no less than half of its serial time.
 constexpr double kMostHidden = 0.5;
@@ -69,11 +66,9 @@ class SingleStagePlanner {
   }
 
  private:
-  double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
   // Serial seconds that one stage takes at least on `mesh`; nullopt: not known.
   std::optional<double> LeastOn(const Mesh& mesh) const {
-    if (Elapsed() > in_.seconds) return std::nullopt;
+    if (in_.time.Over()) return std::nullopt;
     const std::vector<Mesh>& meshes = in_.submeshes[best_.submesh].meshes;
     for (const LayerTable& table : in_.tables) {
       if (table.micro_batches != 1) continue;
@@ -96,8 +91,10 @@ class SingleStagePlanner {
     const std::unique_ptr<CostModel> model = request_.cost_model(mesh);
     const double floor = least.value_or(least_seconds_);
     const double hidden = model->overlap().has_value() ? kMostHidden : 1;
-    if (Elapsed() > in_.seconds || in_vain_ >= kMostInVain ||
-        (least.has_value() && hidden * *least >= best_.step_seconds)) {
+    const bool worth =
+        in_vain_ < kMostInVain && !(least.has_value() && hidden * *least >= best_.step_seconds);
+    if (worth && in_.time.Over()) ++best_.not_searched;
+    if (!worth || in_.time.Over()) {
       best_.bound = std::min(best_.bound, floor);
       return absl::OkStatus();
     }
@@ -106,7 +103,7 @@ class SingleStagePlanner {
     options.tie_outputs_by_position = false;
     options.budget_bytes = request_.memory_bytes[0];
     options.solver.threads = request_.threads;
-    options.solver.deadline_seconds = std::max(1.0, in_.deadline_seconds - Elapsed());
+    options.solver.deadline_seconds = in_.time.Left();
     options.first_look = true;
     absl::StatusOr<IntraPlan> plan = PlanIntra(slice.graph, *model, options);
     // A first look does not look hard for what fits either.
@@ -117,6 +114,7 @@ class SingleStagePlanner {
     }
     best_.bound =
         std::min(best_.bound, plan.ok() && plan->fits ? std::max(floor, plan->bound) : floor);
+    if (in_.time.Over()) ++best_.not_searched;
     if (!plan.ok()) return absl::OkStatus();
     if (!plan->fits) best_.smallest_bytes = std::min(best_.smallest_bytes, plan->smallest_budget);
     if (plan->fits && plan->step_seconds < best_.step_seconds) {
@@ -144,8 +142,7 @@ class SingleStagePlanner {
   const SingleStageInput& in_;
   const PipelineRequest& request_;
   const double least_seconds_;  // that any plan takes
-  const Clock::time_point start_ = Clock::now();
-  int in_vain_ = 0;  // meshes that were planned since the best
+  int in_vain_ = 0;             // meshes that were planned since the best
   SingleStage best_;
 };
 

@@ -12,6 +12,7 @@
 #include "meshwright/inter/schedule/schedule.h"
 #include "meshwright/inter/slice/slice.h"
 #include "meshwright/inter/stages/pipeline.h"
+#include "meshwright/inter/stages/search_time.h"
 #include "meshwright/inter/stages/stage_coster.h"
 #include "meshwright/inter/stages/submeshes.h"
 
@@ -28,6 +29,7 @@ struct SingleStage {
   double step_seconds = 0;  // with collectives overlapped where the cost model knows that
   // No single stage takes less, one operator after the other; infinite: none is possible.
   double bound = kInfinity;
+  size_t not_searched = 0;  // meshes that time left out, or cut off
   // That would do for a device, where the memory is not enough; the largest value: not known.
   int64_t smallest_bytes = std::numeric_limits<int64_t>::max();
 };
@@ -42,8 +44,7 @@ struct SingleStageInput {
   const ScheduleKind& schedule;
   const std::vector<LayerTable>& tables;  // one operator after the other
   double step_seconds = kInfinity;        // to be beaten
-  // For planning; meshes whose turn comes after `seconds` are only bounded.
-  double seconds = 0, deadline_seconds = 0;
+  const SearchTime& time;  // meshes whose turn comes when this is over are only bounded
 };
 
 // Tries every mesh of all devices that is among `submeshes` or CandidateMeshes, first bounded by

@@ -17,12 +17,11 @@
 //
 // One evaluation of G takes O(L^2 M D) for L layers, M submeshes and D devices, less what cannot be
 // completed: suffixes that leave too few or too many devices for the layers before them. One that
-// the deadline cuts off says nothing; its interval keeps the bound it had.
+// is cut off says nothing; its interval keeps the bound it had.
 
 #include "meshwright/inter/stages/stage_search.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <queue>
@@ -37,11 +36,9 @@
 namespace meshwright {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Sums are rounded: a bound that is not exceeded must not seem to be.
 constexpr double kBelow = 1 - 1e-12;
-// States that are extended before the clock is looked at again.
+// States that are extended before it asks again whether to stop.
 constexpr size_t kStatesBetweenLooks = 4096;
 
 // A suffix of the layers, cut into stages.
@@ -58,11 +55,7 @@ struct Suffix {
 class StageSearch {
  public:
   explicit StageSearch(const StageSearchInput& input)
-      : in_(input),
-        codes_(input),
-        start_(Clock::now()),
-        choices_(input),
-        seconds_(choices_.seconds()) {}
+      : in_(input), codes_(input), choices_(input), seconds_(choices_.seconds()) {}
 
   StageSearchResult Run() {
     if (choices_.seconds().empty()) return {};
@@ -73,10 +66,7 @@ class StageSearch {
   }
 
  private:
-  bool Late() const {
-    return steps_ >= in_.max_steps ||
-           std::chrono::duration<double>(Clock::now() - start_).count() > in_.deadline_seconds;
-  }
+  bool Late() const { return steps_ >= in_.max_steps || (in_.stop && in_.stop()); }
 
   // ---- limits ----
 
@@ -369,10 +359,9 @@ class StageSearch {
 
   const StageSearchInput& in_;
   const DeviceCodes codes_;
-  const Clock::time_point start_;
   const StageChoices choices_;
   const std::vector<double>& seconds_;  // of all choices, ascending
-  bool cut_ = false;                    // the deadline or the most steps fell into an evaluation
+  bool cut_ = false;                    // it was stopped, or took the most steps, in an evaluation
   int64_t steps_ = 0;
   std::vector<double> prefix_seconds_, prefix_work_, prefix_added_;
   std::vector<int64_t> prefix_least_, prefix_most_;

@@ -43,8 +43,9 @@ struct StageSearchInput {
   // Micro-batches in flight in a stage that `after` stages follow, of `micro_batches`.
   // Must not fall with `after`.
   std::function<int64_t(int32_t after, int64_t micro_batches)> in_flight;
-  double below = 0;              // only solutions that take less are of interest; 0: all
-  double deadline_seconds = 60;  // then the best so far, and a bound below it
+  double below = 0;  // only solutions that take less are of interest; 0: all
+  // Asked often: once it says true, the best so far counts, and a bound below it. May be empty.
+  std::function<bool()> stop;
   // The same after so many extensions of suffixes by a stage and comparisons of suffixes, which
   // are the same on every machine.
   int64_t max_steps = std::numeric_limits<int64_t>::max();
@@ -63,14 +64,14 @@ struct StageSearchResult {
   int64_t steps = 0;                // that were taken, see StageSearchInput::max_steps
 };
 
-// Minimises exactly, unless the deadline or the most steps are met,
+// Minimises exactly, unless it is stopped or takes the most steps,
 //
 //   sum of stages, less filled_seconds + (micro_batches - 1) * slowest stage + tail,
 //
 // where the tail is what is left to do once a step when the last backward phase, that of the first
 // stage, has ended: a stage i is done with its backward phases so much earlier as those of the
 // stages before it take, so the tail is max over i of (once_i - sum over j < i of backward_j).
-// Deterministic but for the deadline. stage_search.cc has the method.
+// Deterministic but for `stop`. stage_search.cc has the method.
 StageSearchResult SearchStages(const StageSearchInput& input);
 
 }  // namespace meshwright

@@ -1,5 +1,6 @@
 #include "meshwright/plan/make/plan_pipelined.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -27,9 +28,14 @@ absl::Status CheckCombination(const ProgramRequest& request) {
   return absl::OkStatus();
 }
 
+double SecondsSinceStart(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModelRow& cost_model,
-                                  const std::vector<Cluster>& clusters) {
+                                  const std::vector<Cluster>& clusters, Clock::time_point start) {
   PipelineRequest pipeline;
+  pipeline.elapsed = [start] { return SecondsSinceStart(start); };
   pipeline.clusters = clusters;
   for (const Cluster& cluster : clusters)
     pipeline.memory_bytes.push_back(BudgetBytes(request.memory, cluster));
@@ -50,11 +56,11 @@ PipelineRequest ToPipelineRequest(const ProgramRequest& request, const CostModel
   pipeline.planner.solver.deadline_seconds = request.deadline_seconds;
   pipeline.planner.solver.stop = request.stop;
   if (request.progress) {
-    pipeline.progress = [&request, start = Clock::now()](const PipelineProgress& progress) {
+    pipeline.progress = [&request, start](const PipelineProgress& progress) {
       const std::string at = progress.micro_batches == 0
                                  ? std::string()
                                  : Counted(progress.micro_batches, "micro-batch", "micro-batches");
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      const double seconds = SecondsSinceStart(start);
       ProgramProgress report{.seconds = seconds, .mesh = at, .phase = progress.phase};
       if (std::isfinite(request.deadline_seconds))
         report.left_seconds = std::max(0.0, request.deadline_seconds - seconds);
@@ -72,8 +78,10 @@ bool MayStayWhole(const ProgramRequest& request, const std::vector<Cluster>& clu
 }
 
 absl::StatusOr<PipelinedProgram> PlanWhole(const ProgramRequest& request, std::string_view contents,
-                                           const absl::Status& why, PipelinedProgram planned) {
+                                           const absl::Status& why, Clock::time_point start,
+                                           PipelinedProgram planned) {
   ProgramRequest whole = request;
+  whole.deadline_seconds = std::max(1e-3, request.deadline_seconds - SecondsSinceStart(start));
   whole.contents = contents;
   MW_ASSIGN_OR_RETURN(PlannedProgram program, PlanProgram(whole));
   if (!program.intra.fits) return absl::ResourceExhaustedError(ShortageText(program));
@@ -125,10 +133,10 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
   planned.module = std::make_unique<const Module>(std::move(module));
   MW_ASSIGN_OR_RETURN(Graph graph, BuildGraph(*planned.module));
   planned.graph = std::make_unique<const Graph>(std::move(graph));
-  const PipelineRequest pipeline = ToPipelineRequest(request, *cost_model, planned.clusters);
+  const PipelineRequest pipeline = ToPipelineRequest(request, *cost_model, planned.clusters, start);
   absl::StatusOr<PipelinePlan> cut = PlanPipeline(*planned.graph, pipeline);
   if (absl::IsFailedPrecondition(cut.status()) && MayStayWhole(request, planned.clusters))
-    return PlanWhole(request, contents, cut.status(), std::move(planned));
+    return PlanWhole(request, contents, cut.status(), start, std::move(planned));
   if (!cut.ok()) return cut.status();
   planned.pipeline = *std::move(cut);
   if (!planned.pipeline.fits) return planned;
@@ -149,7 +157,7 @@ absl::StatusOr<PipelinedProgram> PlanPipelinedProgram(const ProgramRequest& requ
     std::string idle = IdleStagesText(planned.pipeline);
     if (!idle.empty()) plan.warnings.push_back(std::move(idle));
   }
-  plan.planning_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  plan.planning_seconds = SecondsSinceStart(start);
   return planned;
 }
 
