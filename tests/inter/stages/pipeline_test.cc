@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "meshwright/intra/names.h"
 #include "tests/intra/test_program.h"
 #include "tests/testing/exhaustive.h"
+#include "tests/testing/fresh_seed.h"
 
 namespace meshwright {
 namespace {
@@ -237,6 +239,38 @@ TEST(PipelineTest, WhatWasNotFoundInTimeIsNotSaidNotToFit) {
   const absl::Status status = PlanPipeline(program.graph, request).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "no plan found before the deadline")) << status;
+}
+
+// Meshes that are given up after a bound or a first look, and those that are not looked at once
+// others were of no use, held against planning all of them.
+TEST(PipelineTest, ShortcutsMissNothing) {
+  MESHWRIGHT_EXHAUSTIVE_TEST();
+  std::mt19937_64 random(FreshSeed());
+  const std::vector<std::string> names = {
+      "tiny_gpt.train.hlo.txt.gz",        "mlp_adam.train.hlo.txt",
+      "mlp_wide_batch.train.hlo.txt",     "pipeline/tied_clip.train.hlo.txt.gz",
+      "pipeline/funnel.train.hlo.txt.gz", "pipeline/alternating.train.hlo.txt.gz"};
+  const std::vector<std::string> clusters = {"2xh100-sxm", "4xh100-sxm", "2x2xh100-sxm",
+                                             "4xa100-80g", "2x4xh100-sxm"};
+  const auto draw = [&](size_t count) { return random() % count; };
+  for (int i = 0; i < Cases(3); ++i) {
+    const std::string& name = names[draw(names.size())];
+    const std::string& cluster = clusters[draw(clusters.size())];
+    const Inlined program(name);
+    PipelineRequest request = Request({cluster});
+    if (draw(2) == 0) request.cost_model = Calibrated;
+    if (draw(2) == 0) request.schedule = "1f1b";
+    request.recompute = draw(2) == 0;
+    request.deadline_seconds = kInfinity;
+    SCOPED_TRACE(testing::Message() << name << " on " << cluster << ", " << request.schedule);
+    const absl::StatusOr<PipelinePlan> plan = PlanPipeline(program.graph, request);
+    request.exhaustive = true;
+    const absl::StatusOr<PipelinePlan> best = PlanPipeline(program.graph, request);
+    ASSERT_EQ(plan.ok(), best.ok()) << plan.status() << best.status();
+    if (!plan.ok()) continue;
+    EXPECT_LE(plan->step_seconds, best->step_seconds * (1 + 5e-3));
+    EXPECT_LE(plan->bound, best->seconds * (1 + 1e-9));
+  }
 }
 
 TEST(PipelineTest, EverySchedule) {

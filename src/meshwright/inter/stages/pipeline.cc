@@ -337,7 +337,7 @@ class PipelinePlanner {
   // devices of several types no equal stages are known, and nothing is left out.
   bool MayWin(const Submesh& submesh, size_t m, int64_t micro_batches,
               const std::vector<double>& bounds) const {
-    if (serial_.best.stages.empty()) return true;
+    if (serial_.best.stages.empty() || request_.exhaustive) return true;
     const auto devices = static_cast<double>(request_.clusters[submesh.cluster].devices());
     const double groups = devices / static_cast<double>(submesh.devices());
     double all = 0;

@@ -47,6 +47,8 @@ struct PipelineRequest {
   std::function<double()> elapsed;
   // Of each search for uneven stages, see StageSearchInput::max_steps: some seconds of work.
   int64_t max_steps = 300'000'000;
+  // Leaves nothing out for being most likely of no use: what shortcuts are held against.
+  bool exhaustive = false;
   int threads = 2;
   PlannerOptions planner;                                 // space, solver
   std::function<void(const PipelineProgress&)> progress;  // may be empty

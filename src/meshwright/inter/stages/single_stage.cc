@@ -92,7 +92,8 @@ class SingleStagePlanner {
     const double floor = least.value_or(least_seconds_);
     const double hidden = model->overlap().has_value() ? kMostHidden : 1;
     const bool worth =
-        in_vain_ < kMostInVain && !(least.has_value() && hidden * *least >= best_.step_seconds);
+        request_.exhaustive ||
+        (in_vain_ < kMostInVain && !(least.has_value() && hidden * *least >= best_.step_seconds));
     if (worth && in_.time.Over()) ++best_.not_searched;
     if (!worth || in_.time.Over()) {
       best_.bound = std::min(best_.bound, floor);
@@ -104,10 +105,10 @@ class SingleStagePlanner {
     options.budget_bytes = request_.memory_bytes[0];
     options.solver.threads = request_.threads;
     options.solver.deadline_seconds = in_.time.Left();
-    options.first_look = true;
+    options.first_look = !request_.exhaustive;
     absl::StatusOr<IntraPlan> plan = PlanIntra(slice.graph, *model, options);
     // A first look does not look hard for what fits either.
-    if (plan.ok() && (plan->limited || !plan->fits) &&
+    if (options.first_look && plan.ok() && (plan->limited || !plan->fits) &&
         plan->step_seconds < kWithinReach * best_.step_seconds) {
       options.first_look = false;
       plan = PlanIntra(slice.graph, *model, options);
