@@ -8,7 +8,8 @@ namespace {
 TEST(SearchTimeTest, PhasesEndBeforeTheDeadlineUnlessTheyMustAnswer) {
   double now = 0;
   bool interrupted = false;
-  SearchTime time(10, [&] { return now; }, [&] { return interrupted; });
+  SearchTime time(
+      10, [&] { return now; }, [&] { return interrupted; });
   now = 20;
   EXPECT_FALSE(time.Over());  // nothing was found yet
   time.Reserve(4);
