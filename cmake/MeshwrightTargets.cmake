@@ -35,21 +35,43 @@ set(MESHWRIGHT_PRECOMPILED
   <algorithm> <functional> <map> <memory> <optional> <string> <string_view> <utility> <vector>
   <absl/container/flat_hash_map.h> <absl/status/statusor.h> <absl/strings/str_join.h>)
 
-# Compiles a target's sources in batches, or one by one with the headers above compiled before them.
-function(meshwright_batch target)
-  if(MESHWRIGHT_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-  else()
-    target_precompile_headers(${target} PRIVATE ${MESHWRIGHT_PRECOMPILED} ${ARGN})
-  endif()
-endfunction()
-
-# How the objects of every layer are compiled.
+# How the objects of every layer are compiled: for libmeshwright.so too. Hidden, as only what the linker may not replace
+# is called directly.
 function(meshwright_layer_properties target)
-  meshwright_batch(${target})
-  # For libmeshwright.so. Hidden, as only what the linker may not replace is called directly.
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# How tests are compiled. They are mostly template code that runs once: optimising it costs more than it saves,
+# instrumented all the more.
+function(meshwright_test_properties target)
+  if(NOT MESHWRIGHT_SANITIZE)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gmock)
+endfunction()
+
+# meshwright_batch(TARGET layer|test [header...]): compiles a target's sources in batches, or one by one, with the headers
+# above and those named compiled before them. Batches share them, as they are compiled alike.
+function(meshwright_batch target kind)
+  cmake_language(CALL meshwright_${kind}_properties ${target})
+  if(NOT MESHWRIGHT_UNITY)
+    target_precompile_headers(${target} PRIVATE ${MESHWRIGHT_PRECOMPILED} ${ARGN})
+    return()
+  endif()
+  set(headers meshwright_${kind}_headers)
+  if(NOT TARGET ${headers})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${headers}.cc CONTENT "")
+    add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/${headers}.cc)
+    cmake_language(CALL meshwright_${kind}_properties ${headers})
+    target_precompile_headers(${headers} PRIVATE ${MESHWRIGHT_PRECOMPILED} ${ARGN})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # Letting the heap grow to 2 GB before garbage is collected, not to 128 MB, takes a tenth off the time of a batch.
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=2000000>")
+  endif()
 endfunction()
 
 # meshwright_library(NAME [DEPS target...]): the layer's static library from every .cc in the folder of its
@@ -61,7 +83,7 @@ function(meshwright_library name)
   add_library(meshwright_${name} STATIC ${sources})
   target_include_directories(meshwright_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwright_${name} PUBLIC ${ARG_DEPS})
-  meshwright_layer_properties(meshwright_${name})
+  meshwright_batch(meshwright_${name} layer)
 endfunction()
 
 # meshwright_test(NAME [DEPS target...]): one test program a layer, from every .cc in the folder of its
@@ -74,11 +96,7 @@ function(meshwright_test name)
   target_compile_definitions(${name}_test PRIVATE
     MESHWRIGHT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
     MESHWRIGHT_SHARED="${PROJECT_SOURCE_DIR}/../shared")
-  # Tests are mostly template code that runs once: optimising it costs more than it saves, instrumented all the more.
-  if(NOT MESHWRIGHT_SANITIZE)
-    target_compile_options(${name}_test PRIVATE -O1)
-  endif()
-  meshwright_batch(${name}_test <gtest/gtest.h>)
-  target_link_libraries(${name}_test PRIVATE meshwright_${name} ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  meshwright_batch(${name}_test test <gtest/gtest.h>)
+  target_link_libraries(${name}_test PRIVATE meshwright_${name} ${ARG_DEPS} GTest::gtest_main)
   add_test(NAME ${name}_test COMMAND ${name}_test)
 endfunction()
