@@ -86,10 +86,10 @@ function(meshwright_library name)
   meshwright_batch(meshwright_${name} layer)
 endfunction()
 
-# meshwright_test(NAME [DEPS target...]): one test program a layer, from every .cc in the folder of its
-# CMakeLists.txt and those below it.
+# meshwright_test(NAME [COST seconds] [DEPS target...]): one test program a layer, from every .cc in the folder of its
+# CMakeLists.txt and those below it. Those that cost most start first, so that all cores are busy until the end.
 function(meshwright_test name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "COST" "DEPS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   add_executable(${name}_test ${sources})
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR})
@@ -99,4 +99,7 @@ function(meshwright_test name)
   meshwright_batch(${name}_test test <gtest/gtest.h>)
   target_link_libraries(${name}_test PRIVATE meshwright_${name} ${ARG_DEPS} GTest::gtest_main)
   add_test(NAME ${name}_test COMMAND ${name}_test)
+  if(ARG_COST)
+    set_tests_properties(${name}_test PROPERTIES COST ${ARG_COST})
+  endif()
 endfunction()
