@@ -74,15 +74,18 @@ function(meshwright_batch target kind)
   endif()
 endfunction()
 
-# meshwright_library(NAME [DEPS target...]): the layer's static library from every .cc in the folder of its
-# CMakeLists.txt and those below it.
+# meshwright_library(NAME [NO_SEARCH] [DEPS target...]): the layer's static library from every .cc in the folder of its
+# CMakeLists.txt and those below it. NO_SEARCH: plans take as long where the layer is optimised less, which is quicker.
 function(meshwright_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_SEARCH" "" "DEPS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/(main|without_page/.*)\\.cc$")
   add_library(meshwright_${name} STATIC ${sources})
   target_include_directories(meshwright_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(meshwright_${name} PUBLIC ${ARG_DEPS})
+  if(ARG_NO_SEARCH)
+    target_compile_options(meshwright_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   meshwright_batch(meshwright_${name} layer)
 endfunction()
 
