@@ -141,8 +141,8 @@ TEST(ElementValueTest, IntegersKeepTheirRange) {
 }
 
 TEST(ElementValueTest, RefusesWhatIsNoValue) {
-  for (const char* text : {"", "x", "1x", "--1", "+-1", "NaN", "-nAn(7)", "Infinity", "INF", "nan(1)", "nan(0x0)", "nan(0xfffffffff)",
-                           "infinite", "1e", "."}) {
+  for (const char* text : {"", "x", "1x", "--1", "+-1", "NaN", "-nAn(7)", "Infinity", "INF",
+                           "nan(1)", "nan(0x0)", "nan(0xfffffffff)", "infinite", "1e", "."}) {
     EXPECT_FALSE(IsValue(ElementType::kF32, text)) << text;
   }
   for (const char* text : {"", "1.0", "x", "true", "-"}) {

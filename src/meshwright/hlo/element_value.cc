@@ -165,8 +165,8 @@ bool ParseFloat(const FloatFormat& format, std::string_view text, uint64_t& code
     code = NanCode(format, negative, payload);
     return true;
   }
-  // What remains is "inf" or begins with a digit or a point: from_chars would also take another sign, and words
-  // such as "NaN" and "Infinity" in any case, which are no element values.
+  // What remains is "inf" or begins with a digit or a point: from_chars would also take another
+  // sign, and words such as "NaN" and "Infinity" in any case, which are no element values.
   if (magnitude != "inf" &&
       (magnitude.empty() || (!absl::ascii_isdigit(magnitude[0]) && magnitude[0] != '.'))) {
     return false;
