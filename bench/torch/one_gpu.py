@@ -60,7 +60,11 @@ def vit() -> Any:
     )  # fmt: skip
     images = torch.randn(64, 3, 224, 224, dtype=torch.bfloat16)
     labels = torch.randint(0, 1000, (64,))
-    return transformers.ViTForImageClassification, config, {"pixel_values": images, "labels": labels}
+    return (
+        transformers.ViTForImageClassification,
+        config,
+        {"pixel_values": images, "labels": labels},
+    )
 
 
 MODELS: dict[str, Callable[[], Any]] = {"llama": llama, "gpt2": gpt2, "bert": bert, "vit": vit}

@@ -179,7 +179,7 @@ absl::Status MeasuringWorker::Measure(
     const std::function<absl::Status(size_t job, ProfileMeasurement)>& done,
     const std::function<absl::Status()>& meanwhile) {
   // What is to stop while a worker starts has nothing to lose.
-  const auto unless_cancelled = [](absl::Status status) {
+  const auto unless_cancelled = [](const absl::Status& status) {
     return status.code() == absl::StatusCode::kCancelled ? absl::OkStatus() : status;
   };
   if (process_ == nullptr) {

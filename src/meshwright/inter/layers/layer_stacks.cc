@@ -169,7 +169,7 @@ class StackFinder {
     open_.push_back(v);
   }
 
-  void Block(OpId op, std::string why) { out_.obstacles.try_emplace(op, std::move(why)); }
+  void Block(OpId op, const std::string& why) { out_.obstacles.try_emplace(op, why); }
 
   // Of the parameters that a value which depends on no data is computed from.
   int64_t InputBytes(ValueId value) const {
@@ -194,12 +194,12 @@ class StackFinder {
   }
 
   // `op` makes or reads the stack `v`, and cannot do so for part of the layers.
-  void Stop(OpId op, ValueId v, std::string why) {
+  void Stop(OpId op, ValueId v, const std::string& why) {
     if (graph_[v].producer == op && batch_.roles[v.index()] == BatchRole::kConstant &&
         InputBytes(v) < graph_[v].shape.bytes()) {
       out_.made_whole[v.index()] = true;
     } else {
-      Block(op, std::move(why));
+      Block(op, why);
     }
   }
 
