@@ -32,6 +32,7 @@ bool IsCheap(const Graph& graph, const Op& op) {
     case Opcode::kReduce:
     case Opcode::kReshape:
     case Opcode::kReverse:
+    case Opcode::kScatter:
     case Opcode::kSlice:
     case Opcode::kTranspose:
       return true;
