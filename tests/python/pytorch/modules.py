@@ -89,7 +89,7 @@ class MultiQuery(nn.Module):
 
 
 def multi_query():
-    x = torch.randn(8, 16, 64)
+    x = torch.randn(8, 128, 64)
     return Case(MultiQuery(), (x,), (x,), F.mse_loss)
 
 
