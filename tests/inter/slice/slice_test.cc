@@ -382,10 +382,11 @@ TEST(SliceTest, SamplesThatAreToldApartByTheirNumbers) {
 }
 
 // A loss over the samples whose label is not 0, weighted by their importance and divided by the sum
-// of what counts; how many do is a result.
+// of what counts; how many do, and the largest label, are results.
 constexpr char kMasked[] =
     R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
 sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+most { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] maximum(a, b) }
 ENTRY main {
   w0 = f32[4,4] parameter(0)
   w1 = f32[4,4] parameter(1)
@@ -400,6 +401,7 @@ ENTRY main {
   share = f32[8] multiply(mask, importance)
   all = f32[] reduce(share, zero), dimensions={0}, to_apply=sum
   number = f32[] reduce(mask, zero), dimensions={0}, to_apply=sum
+  largest = s32[] reduce(labels, none), dimensions={0}, to_apply=most
   a = f32[8,4] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   h = f32[8,4] dot(a, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   error = f32[8] reduce(h, zero), dimensions={1}, to_apply=sum
@@ -414,7 +416,7 @@ ENTRY main {
   g0 = f32[4,4] dot(x, da), lhs_contracting_dims={0}, rhs_contracting_dims={0}
   n0 = f32[4,4] subtract(w0, g0)
   n1 = f32[4,4] subtract(w1, g1)
-  ROOT out = (f32[4,4], f32[4,4], f32[], f32[]) tuple(n0, n1, loss, number)
+  ROOT out = (f32[4,4], f32[4,4], f32[], f32[], s32[]) tuple(n0, n1, loss, number, largest)
 })";
 
 TEST(SliceTest, WhatDataSayOfTheWholeBatch) {
@@ -449,7 +451,7 @@ TEST(SliceTest, StatisticsThatNeedALayerStay) {
   ASSERT_NE(program, nullptr);
   EXPECT_EQ(program->batch.statistics.size(), 1u);
   EXPECT_EQ(program->batch.several_warnings.size(), 1u);
-  EXPECT_EQ(program->graph.parameters.size(), 5u);
+  EXPECT_EQ(program->graph.parameters.size(), 6u) << "labels, for the largest";
 }
 
 TEST(SliceTest, NamesAliasesAndLabels) {

@@ -103,9 +103,12 @@ class WholeBatchWriter {
     return std::find(batch_.data.begin(), batch_.data.end(), parameter) != batch_.data.end();
   }
 
-  // Combines samples to what samples need.
+  // Combines samples to what samples need, or in a way in which the micro-batches' own cannot be
+  // added up.
   bool IsBorder(const Op& op) const {
-    return op.parameter < 0 && Role(op.result()) == BatchRole::kStatistic &&
+    if (op.parameter >= 0) return false;
+    const BatchRole role = Role(op.result());
+    return (role == BatchRole::kStatistic || role == BatchRole::kAfter) &&
            std::any_of(op.operands.begin(), op.operands.end(),
                        [&](ValueId v) { return Role(v) == BatchRole::kSplit; });
   }
