@@ -1,4 +1,4 @@
-"""Operators in terms of others, where XLA does not bring them back from HLO to StableHLO.
+"""Operators that XLA does not bring back from HLO to StableHLO.
 
 Shardy partitions StableHLO that XLA makes from HLO again, and the upper half of a product comes back as an
 operator that is not known: JAX alone does not run it on several devices either.
@@ -10,6 +10,31 @@ from typing import Any
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
+
+
+def restore_operators(module: ir.Module) -> None:
+    """Puts CHLO's operators in the place of the calls that stand for them in HLO of our own making.
+
+    HLO has no operators for them, and XLA no kernels of these names.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(view: Any) -> ir.WalkResult:
+        if view.operation.name == "stablehlo.custom_call":
+            target = ir.StringAttr(view.operation.attributes["call_target_name"]).value
+            if target.startswith("chlo."):
+                found.append(view.operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for call in found:
+        target = ir.StringAttr(call.attributes["call_target_name"]).value
+        with ir.InsertionPoint(call):
+            types = [result.type for result in call.results]
+            operation = ir.Operation.create(target, types, call.operands, loc=call.location)
+        for old, new in zip(call.results, operation.results):
+            old.replace_all_uses_with(new)
+        call.erase()
 
 
 def expand_operators(module: ir.Module) -> None:

@@ -28,7 +28,7 @@ from meshwright import (
     errors,
 )
 from meshwright._by_shard import compute_by_shard
-from meshwright._expansions import expand_operators
+from meshwright._expansions import expand_operators, restore_operators
 from meshwright._guards import guard_slices
 from meshwright._platforms import bind_platform
 from meshwright._stand_ins import StandIns, replace_calls
@@ -108,6 +108,7 @@ def from_hlo(proto: bytes, axes: Axes, stand_ins: StandIns = MappingProxyType({}
     """
     with make_ir_context(), ir.Location.unknown():
         module = ir.Module.parse(hlo_to_stablehlo(proto))
+        restore_operators(module)
         for function in module.body.operations:
             _annotate_signature(function, axes)
         operations: list[ir.Operation] = []
