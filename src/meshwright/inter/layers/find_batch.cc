@@ -59,13 +59,13 @@ absl::StatusOr<std::vector<OpId>> Matching(const Graph& graph,
   return data;
 }
 
-// What carries the batch if the user does not say.
-std::vector<OpId> Default(const Graph& graph, const std::vector<bool>& replaced, bool training) {
+// What carries the batch if the user does not say. `never`, by position in Graph::parameters: which
+// do not.
+std::vector<OpId> Default(const Graph& graph, const std::vector<bool>& never, bool training) {
   std::vector<OpId> arrays, integers;
   for (size_t i = 0; i < graph.parameters.size(); ++i) {
     const Shape& shape = ShapeOf(graph, graph.parameters[i]);
-    if (replaced[i] || shape.rank() == 0 || IsRandomKey(shape)) continue;
-    if (WholeBatchOf(graph, graph.parameters[i]).has_value()) continue;
+    if (never[i] || shape.rank() == 0 || IsRandomKey(shape)) continue;
     arrays.push_back(graph.parameters[i]);
     if (IsInteger(shape.type)) integers.push_back(graph.parameters[i]);
   }
@@ -76,8 +76,7 @@ std::vector<OpId> Default(const Graph& graph, const std::vector<bool>& replaced,
   const std::vector<bool> reached = ReachedFromOutputs(graph);
   std::vector<OpId> data;
   for (size_t i = 0; i < reached.size(); ++i) {
-    if (reached[i] && !WholeBatchOf(graph, graph.parameters[i]).has_value())
-      data.push_back(graph.parameters[i]);
+    if (reached[i] && !never[i]) data.push_back(graph.parameters[i]);
   }
   return data;
 }
@@ -86,14 +85,17 @@ std::vector<OpId> Default(const Graph& graph, const std::vector<bool>& replaced,
 
 absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32_t>& tied,
                                      const std::vector<std::string>& data, MicroBatchRng rng) {
-  std::vector<bool> replaced(graph.parameters.size());
+  std::vector<bool> never(graph.parameters.size());
   for (int32_t p : tied) {
-    if (p >= 0) replaced[p] = true;
+    if (p >= 0) never[p] = true;
   }
-  const bool training = std::find(replaced.begin(), replaced.end(), true) != replaced.end();
+  const bool training = std::find(never.begin(), never.end(), true) != never.end();
+  for (size_t i = 0; i < never.size(); ++i) {
+    if (WholeBatchOf(graph, graph.parameters[i]).has_value()) never[i] = true;
+  }
   std::vector<OpId> seeds;
   if (data.empty()) {
-    seeds = Default(graph, replaced, training);
+    seeds = Default(graph, never, training);
   } else {
     MW_ASSIGN_OR_RETURN(seeds, Matching(graph, data));
   }
@@ -118,10 +120,7 @@ absl::StatusOr<BatchSplit> FindBatch(const Graph& graph, const std::vector<int32
                "that (--data)"));
   }
   std::vector<bool> may_be_data(graph.parameters.size());
-  for (size_t i = 0; i < may_be_data.size(); ++i) {
-    may_be_data[i] =
-        data.empty() && !replaced[i] && !WholeBatchOf(graph, graph.parameters[i]).has_value();
-  }
+  for (size_t i = 0; i < may_be_data.size(); ++i) may_be_data[i] = data.empty() && !never[i];
   std::vector<BatchSeed> values;
   values.reserve(seeds.size());
   for (OpId p : seeds) values.push_back({graph[p].results[0]});

@@ -271,8 +271,7 @@ absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
   std::vector<Shape> results;
   SliceRequest made = request_;
   if (whole_.contains(id)) made.micro_batches = 1;
-  for (ValueId v : op.results)
-    results.push_back(c_.stacks.made_whole[v.index()] ? graph_[v].shape : SliceShape(c_, made, v));
+  for (ValueId v : op.results) results.push_back(MadeShape(made, v));
   std::vector<InstructionId> leaves;
   std::vector<Shape> taken;
   for (ValueId v : op.operands) {
@@ -327,6 +326,11 @@ absl::Status SliceBuilder::BuildInstruction(Scope& scope, OpId id) {
     if (combined != combined_out_.end()) combined->second = values[i];
   }
   return absl::OkStatus();
+}
+
+// What the operator of `value` makes of it: the slice's layers, or all where it cannot do less.
+Shape SliceBuilder::MadeShape(const SliceRequest& request, ValueId value) const {
+  return c_.stacks.made_whole[value.index()] ? graph_[value].shape : SliceShape(c_, request, value);
 }
 
 // The slice's layers of `value`, of which `made` has all if it is a stack that is made whole.

@@ -159,9 +159,7 @@ absl::Status SliceBuilder::BuildConditional(Scope& scope, OpId first) {
   std::vector<Shape> shapes;
   shapes.reserve(leaves.size());
   for (OpId leaf : leaves) {
-    const ValueId v = graph_[leaf].results[0];
-    shapes.push_back(c_.stacks.made_whole[v.index()] ? graph_[v].shape
-                                                     : SliceShape(c_, request_, v));
+    shapes.push_back(MadeShape(request_, graph_[leaf].results[0]));
   }
   copy.shape = Shape::Tuple(shapes);
   MW_ASSIGN_OR_RETURN(const InstructionId which, Lookup(scope, graph_[first].predicate));

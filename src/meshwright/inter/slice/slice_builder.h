@@ -54,6 +54,7 @@ class SliceBuilder {
     return input.role == SliceRole::kSum && partial_.sums[input.value.index()];
   }
 
+  Shape MadeShape(const SliceRequest& request, ValueId value) const;
   InstructionId LayersOfWhole(Scope& scope, InstructionId made, ValueId value);
   bool IsStackIota(const Op& op) const;
   int64_t FirstOf(const Op& op) const;
