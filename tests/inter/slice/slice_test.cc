@@ -655,6 +655,38 @@ ENTRY main)"}}),
   ExpectStagesCompute(*program);
 }
 
+// What a slice takes of all layers is what the program gives: the sum, not its layers' part of it.
+TEST(SliceTest, ResultsThatCombineLayersOfAStack) {
+  const auto program =
+      FromText(absl::StrReplaceAll(
+                   kStacked, {{"\n  stack = f32[2,4,4] concatenate(v, w), dimensions={0}", ""},
+                              {"v = f32[1,4,4]", "stack = f32[2,4,4]"},
+                              {"w = f32[1,4,4]", "w = f32[2,4,4]"},
+                              {"ENTRY main", R"(plus {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+larger {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+ENTRY main)"},
+                              {"ROOT y = f32[8,4] get-tuple-element(loop), index=1",
+                               R"(y = f32[8,4] get-tuple-element(loop), index=1
+  none = f32[] constant(0)
+  squares = f32[2,4,4] multiply(stack, stack)
+  all = f32[] reduce(squares, none), dimensions={0,1,2}, to_apply=plus
+  each = f32[4] reduce(squares, none), dimensions={0,1}, to_apply=plus
+  most = f32[4,4] reduce(stack, none), dimensions={0}, to_apply=larger
+  ROOT results = (f32[8,4], f32[], f32[4], f32[4,4]) tuple(y, all, each, most))"}}),
+               0);
+  ASSERT_NE(program, nullptr);
+  ASSERT_EQ(program->layers.count, 2);
+  ExpectStagesCompute(*program);
+}
+
 // Every phase of all stages of some layers each: what one slice needs, another one has.
 void ExpectSlices(const SlicedProgram& program, int32_t layers, int64_t micro_batches) {
   using Key = std::tuple<ValueId, int32_t, int32_t, int32_t>;

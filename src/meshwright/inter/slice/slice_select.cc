@@ -264,6 +264,9 @@ class Selector {
     SliceValue value = Describe(v);
     value.name = OutputName(graph_, graph_.outputs[i]);
     value.output = static_cast<int32_t>(i);
+    // The program has the value of all layers, which a slice with some of them takes as an input.
+    value.combine = Reduction::kNone;
+    if (value.layer_dimension < 0) value.first = value.count = 0;
     const BatchRole role = c_.batch.roles[v.index()];
     if (c_.tied[i] >= 0) {
       value.role = SliceRole::kState;
