@@ -311,6 +311,11 @@ class Plan:
         return [text for text in self.warnings if "the results are not the whole program's" in text]
 
     @property
+    def left_out(self) -> list[str]:
+        """The warnings that name what stages of a pipeline do not do: calls for their effect only."""
+        return [text for text in self.warnings if "which stages of a pipeline leave out" in text]
+
+    @property
     def summary(self) -> Row:
         """The figures of the whole plan, without its lists."""
         lists = {

@@ -29,9 +29,11 @@ def main():
     train = mw.jax.pipeline(step, *arguments, plan=plan)
     print("compiled", flush=True)
     checked = pipeline_models.Checked(step, arguments)
-    state = checked.state
+    state, data = checked.state, arguments[1:]
+    if "loader" in FOLDER and PROCESS == "1":
+        data = [jax.tree.map(lambda array: array[::-1], argument) for argument in data]
     for number in range(int(STEPS)):
-        state, results = train(state, *arguments[1:])
+        state, results = train(state, *data)
         if number < 5:
             checked.compare(state, results)
             print("step", number, float(jax.tree.leaves(results)[0]), flush=True)

@@ -267,6 +267,36 @@ def normalized(weights, x, y):
     return jax.tree.map(lambda w, g: w - g, weights, jax.grad(loss)(weights))
 
 
+def printed(weights, x, y):
+    """A step that prints its loss, and what a norm of each weight says of it."""
+
+    def loss(weights):
+        h, _ = jax.lax.scan(lambda h, w: (jax.numpy.tanh(h @ w), None), x, weights)
+        return ((h - y) ** 2).mean()
+
+    value, gradients = jax.value_and_grad(loss)(weights)
+    jax.debug.print("loss {}", value)
+    return weights - gradients, value, (gradients**2).sum()
+
+
+def test_calls_for_an_effect_are_left_out_with_a_warning(capsys):
+    generator = np.random.default_rng(0)
+    weights = generator.standard_normal((4, 8, 8), np.float32)
+    x, y = generator.standard_normal((2, 8, 8), np.float32)
+    step = jax.jit(printed, donate_argnums=0)
+    options = {"cluster": "2xh100-sxm", "pipeline": 2, "micro_batches": 2}
+    wanted = jax.jit(printed)(weights, x, y)
+    jax.effects_barrier()
+    assert capsys.readouterr().out.startswith("loss ")
+    with pytest.warns(UserWarning, match="is called only for an effect, which stages of"):
+        run = mw.jax.pipeline(step, weights, x, y, **options)
+    got = run(weights, x, y)
+    jax.effects_barrier()
+    assert capsys.readouterr().out == ""
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-5, atol=1e-6)
+
+
 def test_statistics_of_the_micro_batchs_own(tmp_path):
     generator = np.random.default_rng(0)
     *weights, x, y = (generator.standard_normal((8, 8), np.float32) for _ in range(6))
@@ -388,6 +418,13 @@ def test_two_processes(tmp_path):
 def test_processes_with_different_plans(tmp_path):
     for out, err in processes(2, 1, tmp_path / "other", "moe", "uneven"):
         assert "refused process 1 has another plan than process 0" in out, err
+
+
+def test_processes_with_different_data(tmp_path):
+    """As loaders that are seeded by process give."""
+    for out, err in processes(2, 1, tmp_path / "loader", "moe", "uneven"):
+        assert "refused process 1 has another value of " in out, err
+        assert "step" not in out
 
 
 EXAMPLES = HERE.parents[1] / "examples"

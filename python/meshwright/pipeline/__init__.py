@@ -15,7 +15,14 @@ from meshwright._lowering import _like, _raw
 from meshwright.document import Plan
 from meshwright.pipeline.arrays import StagedArray
 from meshwright.pipeline.order import planned_order
-from meshwright.pipeline.processes import begin_call, check_alike, facts, meet, watch
+from meshwright.pipeline.processes import (
+    begin_call,
+    check_alike,
+    facts,
+    facts_of_arrays,
+    meet,
+    watch,
+)
 from meshwright.pipeline.runtime import Observer, Runtime
 from meshwright.program import Program
 from meshwright.verify.stage_files import check_plan, check_program, read_stage_files
@@ -84,12 +91,13 @@ class Pipeline(Called):
         self.program = program
         kept = program.signature.kept
         donated = [number for number, leaf in enumerate(kept) if leaf in program.signature.donated]
-        for deviation in plan.deviations:
-            warnings.warn(deviation, stacklevel=3)
+        for warning in [*plan.deviations, *plan.left_out]:
+            warnings.warn(warning, stacklevel=3)
         check_alike(facts(plan, program.contents, stages))
         self.runtime = load_runtime(plan, program.contents, stages, devices, donated)
         watch(_stages_by_process(self.runtime.places))
         meet(tuple(jax.devices()))  # who had the least to compile waits here
+        self._compared = False  # arguments of all processes: at the first call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.observed(None, *args, **kwargs)
@@ -105,6 +113,10 @@ class Pipeline(Called):
             )
         self._checked(leaves)
         inputs = [self._input(index, leaves[index]) for index in signature.kept]
+        if not self._compared:
+            # Data loaders and seeds that differ by process are noticed before the first step.
+            check_alike(facts_of_arrays(inputs, [signature.in_names[i] for i in signature.kept]))
+            self._compared = True
         begin_call()
         outputs = self.runtime.run(inputs, observe)
         like = zip(outputs, signature.out_leaves, strict=True)

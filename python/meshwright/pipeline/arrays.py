@@ -116,8 +116,9 @@ def _of_all(leaf: Any) -> Any:
 def from_checkpoint(tree: Any, like: Any) -> Any:
     """What `to_checkpoint` made, as a pytree of the structure of `like`.
 
-    A pipeline of any plan of the same step takes it, and places it as its plan says. `tree` may have
-    lists in place of tuples, as checkpointers restore them.
+    A pipeline of any plan of the same step takes it, and places it as its plan says; for the step
+    without a pipeline, `jax.device_get` of it makes ordinary arrays. `tree` may have lists in place of
+    tuples, as checkpointers restore them.
 
     Raises:
       InvalidArgumentError: it is of another state: names the first array that is.

@@ -15,11 +15,12 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from meshwright import _library, errors
 from meshwright.document import Plan
@@ -85,6 +86,20 @@ def facts(plan: Plan, contents: bytes, stages: str | os.PathLike[str]) -> dict[s
     }
 
 
+def facts_of_arrays(arrays: Sequence[Any], names: Sequence[str]) -> dict[str, str]:
+    """What numpy arrays must be in all processes, of which each takes the parts that it needs.
+
+    Empty in a single process. jax.Arrays, which may be on devices of several, are not looked at.
+    """
+    if jax.process_count() == 1:
+        return {}
+    return {
+        f"value of {name}": hashlib.sha256(np.ascontiguousarray(array).view(np.uint8)).hexdigest()
+        for name, array in zip(names, arrays, strict=True)
+        if isinstance(array, np.ndarray)
+    }
+
+
 def check_alike(mine: Mapping[str, str]) -> None:
     """Raises an error in every process if one has other `facts` than the first."""
     if jax.process_count() == 1:
@@ -111,7 +126,7 @@ def check_alike(mine: Mapping[str, str]) -> None:
     found = [answer(process) for process in range(jax.process_count())]
     for process, theirs in enumerate(found):
         for what, first in found[0].items():
-            if theirs.get(what) != first:
+            if theirs.get(what, first) != first:
                 raise errors.InvalidArgumentError(
                     f"process {process} has another {what} than process 0: {theirs.get(what)} "
                     f"instead of {first}; start all with the same"

@@ -5,6 +5,7 @@
 
 #include "meshwright/base/counted.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/hlo/dead_code.h"
 #include "meshwright/hlo/source_location.h"
 #include "meshwright/intra/planner.h"
 
@@ -69,6 +70,23 @@ std::vector<std::string> ObstacleTexts(const Graph& graph, const std::map<OpId, 
                            remedy == std::end(kRemedies) ? kAnyRemedy : remedy->text));
   }
   return texts;
+}
+
+std::vector<std::string> EffectTexts(const Graph& graph) {
+  std::vector<OpId> calls;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    if (op.kind != OpKind::kInstruction || op.parameter >= 0 || !HasEffect(*op.instruction))
+      continue;
+    const bool read = std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) {
+      return !graph[v].users.empty() || graph[v].carried;
+    });
+    if (!read) calls.emplace_back(i);
+  }
+  if (calls.empty()) return {};
+  return {StrCat(OpsText(graph, calls, "is", "are"),
+                 " called only for an effect, which stages of a pipeline leave out: nothing is "
+                 "printed, logged or saved by it; return the value from the step instead")};
 }
 
 }  // namespace meshwright

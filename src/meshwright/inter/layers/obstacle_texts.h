@@ -19,6 +19,10 @@ std::string OpsText(const Graph& graph, const std::vector<OpId>& ops, std::strin
 // each reason, with what would help. Reasons begin with a verb: "takes samples by their number".
 std::vector<std::string> ObstacleTexts(const Graph& graph, const std::map<OpId, std::string>& why);
 
+// What is called for its effect only (jax.debug.print, io_callback), of which no slice has
+// anything, as none of its results is read: one text, or none.
+std::vector<std::string> EffectTexts(const Graph& graph);
+
 }  // namespace meshwright
 
 #endif  // MESHWRIGHT_INTER_LAYERS_OBSTACLE_TEXTS_H_

@@ -35,6 +35,7 @@
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/cost/fusion.h"
+#include "meshwright/inter/layers/obstacle_texts.h"
 #include "meshwright/inter/layers/unit_graph.h"
 #include "meshwright/inter/stages/kind_slices.h"
 #include "meshwright/inter/stages/pipeline_search.h"
@@ -199,7 +200,7 @@ class PipelinePlanner {
     if (request_.stages > result_.layers.count) {
       return absl::InvalidArgumentError(StrCat(request_.stages, " stages are more than the ",
                                                Counted(result_.layers.count, "layer"),
-                                               " of the program"));
+                                               " of the program; layers are what repeats in it"));
     }
     int64_t devices = 0;
     for (const Cluster& cluster : request_.clusters) devices += cluster.devices();
@@ -208,6 +209,7 @@ class PipelinePlanner {
           StrCat(request_.stages, " stages are more than the ", Counted(devices, "device")));
     }
     result_.warnings = graph_.warnings;
+    for (const std::string& warning : EffectTexts(graph_)) result_.warnings.push_back(warning);
     for (const std::string& warning : result_.batch.warnings) result_.warnings.push_back(warning);
     if (request_.mesh.empty()) {
       submeshes_ = Submeshes(request_.clusters, result_.batch.size);
