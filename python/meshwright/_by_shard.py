@@ -33,6 +33,13 @@ def _all_but_the_last(operation: ir.Operation) -> Dimensions:
     return [[*((number,) for number in range(rank - 1)), ()]]
 
 
+def _transformed(operation: ir.Operation) -> Dimensions:
+    """Those before the transformed ones."""
+    rank = _rank(operation.operands[0])
+    count = len(ir.DenseI64ArrayAttr(operation.attributes["fft_length"]))
+    return [[*((number,) for number in range(rank - count)), *[()] * count]]
+
+
 def _solved(operation: ir.Operation) -> Dimensions:
     """Those of a batch, and that of several right-hand sides."""
     rank = _rank(operation.operands[0])
@@ -64,6 +71,7 @@ _OPERATORS: dict[str, Callable[[ir.Operation], Dimensions | None]] = {
     "chlo.top_k": _all_but_the_last,
     "mhlo.topk": _all_but_the_last,
     "stablehlo.convolution": _grouped,
+    "stablehlo.fft": _transformed,
     "stablehlo.triangular_solve": _solved,
 }
 

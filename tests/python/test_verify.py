@@ -655,11 +655,21 @@ def test_annotations_that_the_program_carries(dialect, rows, specs):
     assert tanh["spec"] == [list(np.atleast_1d(specs[1][0])), []]
 
 
-def test_what_xla_does_not_cut_is_planned_whole():
-    """It gathers the operand of an FFT, whatever dimension is sharded."""
-    step = jax.jit(lambda x: jax.lax.fft(jax.lax.complex(x @ x, x), "FFT", (32,)))
-    text = step.lower(jnp.ones((32, 32))).as_text().encode()
-    report = mw.plan(text, cluster="4xh100-sxm", mesh=4).verify(repeats=0)
+@pytest.mark.parametrize("kind", ["FFT", "RFFT", "IRFFT"])
+def test_transforms_are_computed_by_shard(kind):
+    """XLA gathers the operand of an FFT, whatever dimension is sharded."""
+
+    def transformed(x):
+        y = jnp.tanh(x)
+        shape = (62,) if kind == "IRFFT" else (32,)
+        return jax.lax.fft(y if kind == "RFFT" else jax.lax.complex(y, x), kind, shape)
+
+    text = jax.jit(transformed).lower(jnp.ones((32, 8, 32))).as_text(debug_info=True).encode()
+    plan = mw.plan(text, cluster="4xh100-sxm", mesh=4, fix={"x": "[x,_,_]"})
+    spec = next(row["spec"] for row in plan.as_dict()["instructions"] if row["opcode"] == "fft")
+    assert spec[0] == ["x"], spec
+    assert plan.collectives == []
+    report = plan.verify(repeats=0)
     assert report.passed, report
 
 

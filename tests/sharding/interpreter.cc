@@ -1,9 +1,11 @@
 #include "tests/sharding/interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -355,6 +357,28 @@ std::vector<Tensor> Iota(const Call& call) {
   return {out};
 }
 
+// The real part of a discrete Fourier transform of real values, by its definition.
+std::vector<Tensor> Fft(const Call& call) {
+  const std::string& lengths = *FindAttribute(call.instruction, "fft_length");
+  const auto count = static_cast<size_t>(1 + std::count(lengths.begin(), lengths.end(), ','));
+  const Tensor& in = call.in[0];
+  Tensor out = call.Blank();
+  ForEachIndex(out.dims, [&](const Index& at) {
+    ForEachIndex(in.dims, [&](const Index& from) {
+      double turns = 0;
+      for (size_t d = 0; d < at.size(); ++d) {
+        if (d + count >= at.size()) {
+          turns += static_cast<double>(at[d] * from[d]) / static_cast<double>(in.dims[d]);
+        } else if (at[d] != from[d]) {
+          return;
+        }
+      }
+      At(out, at) += At(in, from) * std::cos(2 * std::numbers::pi * turns);
+    });
+  });
+  return {out};
+}
+
 // All operands by the first one, ascending and stable.
 std::vector<Tensor> Sort(const Call& call) {
   std::vector<Tensor> outs = call.in;
@@ -514,6 +538,7 @@ const std::map<Opcode, Function>& Functions() {
       {Opcode::kConcatenate, Concatenate},
       {Opcode::kReverse, Reverse},
       {Opcode::kIota, Iota},
+      {Opcode::kFft, Fft},
       {Opcode::kSort, Sort},
       {Opcode::kCustomCall, StandIn},
       {Opcode::kRaggedDot, RaggedDot},

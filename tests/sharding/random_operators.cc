@@ -101,6 +101,22 @@ std::string RandomSort(Random& random) {
                            "}, is_stable=true, to_apply=less"));
 }
 
+std::string RandomFft(Random& random) {
+  const Dims dims = RandomDims(random, 2, 4);
+  const int64_t last = dims.back();
+  const auto transformed = 1 + Below(random, std::min<int64_t>(3, dims.size()));
+  const std::string lengths = absl::StrJoin(dims.end() - transformed, dims.end(), ",");
+  Entry entry;
+  Dims result = dims;
+  if (random() % 2) {
+    result.back() = last / 2 + 1;
+    return entry.Root(Type("c64", result), StrCat("fft(", entry.Parameter(F32(dims)),
+                                                  "), fft_type=RFFT, fft_length={", lengths, "}"));
+  }
+  return entry.Root(Type("c64", result), StrCat("fft(", entry.Parameter(Type("c64", dims)),
+                                                "), fft_type=FFT, fft_length={", lengths, "}"));
+}
+
 // Groups of rows, of what is contracted, or of a batch, with batch dimensions or without.
 std::string RandomRaggedDot(Random& random) {
   const auto size = [&] { return Pick(random, {2, 4}); };
@@ -151,6 +167,7 @@ std::vector<OperatorFamily> Families() {
           {"concatenate", RandomConcatenate, 100},
           {"reverse", RandomReverse, 100},
           {"iota", RandomIota, 50},
+          {"fft", RandomFft, 100},
           {"sort", RandomSort, 100},
           {"call", RandomKnownCall, 300},
           {"gather", RandomGather, 400},

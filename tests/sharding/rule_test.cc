@@ -110,7 +110,10 @@ TEST(Rule, Notation) {
        "([i,W,W],[i,W,j])->[i,W,j] W:whole"},
       {"  a = c64[8,6,4] parameter(0)\n  ROOT r = c64[8,6,4] fft(a), fft_type=FFT, "
        "fft_length={4}\n",
-       "([W,X,Y])->[W,X,Y] W:whole X:whole Y:whole"},
+       "([i,j,W])->[i,j,W] W:whole"},
+      {"  a = f32[8,6,4] parameter(0)\n  ROOT r = c64[8,6,3] fft(a), fft_type=RFFT, "
+       "fft_length={6,4}\n",
+       "([i,W,X])->[i,W,Y] W:whole X:whole Y:whole"},
       {"  a = f32[8,6] parameter(0)\n  ROOT r = f32[8,6] custom-call(a), "
        "custom_call_target=\"unheard_of\"\n",
        "([W,X])->[W,X] W:whole X:whole (no rule)"},

@@ -135,25 +135,28 @@ void TriangularSolve(RuleBuilder& builder) {
                 static_cast<double>(builder.OperandSize(0, rank - 1)));
 }
 
-// Leading dimensions are independent, but XLA's partitioner does not cut along them: it gathers the
-// operand and transforms all of it on every device.
-// cuFFT transforms a dimension of up to 4,096 in one kernel, and a longer one in kernels for each
-// of its factors and one that rearranges; several dimensions one after the other.
+// Dimensions before the transformed ones are independent. XLA's partitioner does not cut along
+// them; what is run does (python/meshwright/_by_shard.py). cuFFT transforms a dimension of up to
+// 4,096 in one kernel, and a longer one in kernels for each of its factors and one that rearranges;
+// several dimensions one after the other.
 void Fft(RuleBuilder& builder) {
   constexpr int64_t kOneKernel = 4096;
   builder.Flops(5 * ElementCount(builder.operand(0)));
   const std::string* const lengths = FindAttribute(builder.instruction(), "fft_length");
   if (lengths == nullptr) return;
   double passes = 0;
+  int64_t transformed = 0;
   for (const absl::string_view text :
        absl::StrSplit(absl::string_view(*lengths), absl::ByAnyChar("{,}"))) {
     int64_t length = 0;
     if (!absl::SimpleAtoi(text, &length)) continue;
+    ++transformed;
     double factors = 1;
     for (int64_t left = length; left > kOneKernel; left = (left + kOneKernel - 1) / kOneKernel)
       ++factors;
     passes += factors > 1 ? factors + 1 : 1;
   }
+  ParallelLeading(builder, builder.operand(0).rank() - transformed);
   if (passes < 2) return;
   builder.Bytes(passes *
                 static_cast<double>(builder.operand(0).bytes() + builder.result(0).bytes()));
