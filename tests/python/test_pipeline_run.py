@@ -12,6 +12,7 @@ learning rate of 0.1 that is 1e-4 a step.
 
 import collections
 import dataclasses
+import functools
 import os
 import socket
 import subprocess
@@ -295,6 +296,36 @@ def test_calls_for_an_effect_are_left_out_with_a_warning(capsys):
     assert capsys.readouterr().out == ""
     for a, b in zip(got, wanted, strict=True):
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-5, atol=1e-6)
+
+
+def test_updates_that_are_chosen():
+    """A conditional takes all layers at once, a selection those of the stage."""
+
+    def step(weights, x, y, choose):
+        def loss(weights):
+            h, _ = jax.lax.scan(lambda h, w: (jax.numpy.tanh(h @ w), None), x, weights["layers"])
+            return ((h @ weights["head"] - y) ** 2).mean()
+
+        gradients = jax.grad(loss)(weights)
+        new = jax.tree.map(lambda w, g: w - g, weights, gradients)
+        return choose(jax.numpy.isfinite(gradients["head"]).all(), new, weights)
+
+    def by_conditional(finite, new, old):
+        return jax.lax.cond(finite, lambda: new, lambda: old)
+
+    def by_selection(finite, new, old):
+        return jax.tree.map(lambda n, o: jax.numpy.where(finite, n, o), new, old)
+
+    weights = {"layers": np.ones((4, 8, 8), np.float32), "head": np.ones((8, 8), np.float32)}
+    x = y = np.ones((8, 8), np.float32)
+
+    def plan(choose):
+        chosen = jax.jit(functools.partial(step, choose=choose), donate_argnums=0)
+        return mw.plan(chosen, weights, x, y, cluster="2xh100-sxm", pipeline=2, micro_batches=2)
+
+    with pytest.raises(mw.Error, match="beside that loop too: choose by jnp.where in place of"):
+        plan(by_conditional)
+    assert len(plan(by_selection).stages) >= 2
 
 
 def test_statistics_of_the_micro_batchs_own(tmp_path):

@@ -1,7 +1,9 @@
 #include "meshwright/inter/slice/slice_checks.h"
 
+#include "meshwright/base/counted.h"
 #include "meshwright/base/status.h"
 #include "meshwright/base/strings.h"
+#include "meshwright/inter/layers/obstacle_texts.h"
 
 namespace meshwright {
 namespace {
@@ -13,6 +15,24 @@ absl::Status CheckObstacle(const SliceContext& context, OpId op) {
       "\"", context.graph[op].name, "\" ", obstacle->second,
       ": its loop cannot be cut between layers, as pipelines and profiles need; plan without "
       "them"));
+}
+
+// Layers that the loop does not have need `stack`, of which stages of the loop hold their layers.
+absl::Status ReadBesideItsLoop(const Graph& graph, ValueId stack, const LayerLoop& loop,
+                               const std::vector<bool>& selected) {
+  std::vector<OpId> readers;
+  for (OpId user : graph[stack].users) {
+    if (selected[user.index()]) readers.push_back(user);
+  }
+  const bool chosen = !readers.empty() && (graph[readers[0]].kind == OpKind::kSelectBranch ||
+                                           graph[readers[0]].branch >= 0);
+  return absl::InvalidArgumentError(StrCat(
+      "\"", graph[graph[stack].producer].name, "\" is stacked for a loop over ",
+      Counted(loop.count, "layer"), ", which stages divide among themselves, and ",
+      readers.empty() ? "is read" : OpsText(graph, readers, "reads it", "read it"),
+      " beside that loop too: ",
+      chosen ? "choose by jnp.where in place of lax.cond" : "let that read an array of its own",
+      ", or plan without a pipeline"));
 }
 
 }  // namespace
@@ -60,12 +80,8 @@ absl::Status CheckStacks(const SliceContext& context, const SliceRequest& reques
     if (!needed[i] || l < 0) continue;
     const LayerLoop& loop = context.layers.loops[l];
     if (members.Within(loop.first, loop.first + loop.count)) continue;
-    if (PartOf(loop, request.begin, request.end).high == 0) {
-      return absl::InvalidArgumentError(
-          StrCat("\"", graph[graph.values[i].producer].name, "\" holds layers ", loop.first, " to ",
-                 loop.first + loop.count - 1, "; layers ", request.begin, " to ", request.end - 1,
-                 " need it too"));
-    }
+    if (PartOf(loop, request.begin, request.end).high == 0)
+      return ReadBesideItsLoop(graph, ValueId(i), loop, selected);
     MW_RETURN_IF_ERROR(CheckObstacle(context, graph.values[i].producer));
     for (OpId user : graph.values[i].users) {
       if (selected[user.index()]) MW_RETURN_IF_ERROR(CheckObstacle(context, user));

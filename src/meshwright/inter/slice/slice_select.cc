@@ -173,7 +173,8 @@ class Selector {
     if (request_.part == UpdatePart::kWhole || !after_shared_[op.index()]) return absl::OkStatus();
     return absl::InvalidArgumentError(
         StrCat("\"", graph_[op].name, "\" of the update phase needs values of other layers' ",
-               "update phases and is needed by them in turn"));
+               "update phases and is needed by them in turn; where weights of layers are stacked, "
+               "arrays of their own may avoid that, else plan without a pipeline"));
   }
 
   absl::Status AddCombined(OpId op, ValueId v) {
