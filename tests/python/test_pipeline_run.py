@@ -26,6 +26,7 @@ import kill_pipelines
 import numpy as np
 import pipeline_models
 import pytest
+from meshwright.pipeline.processes import facts_of_arrays
 from meshwright.pipeline.timeline import Timeline, trace_of
 from meshwright.verify.report import FAILED
 from xla_flags import FAST_TO_COMPILE
@@ -269,7 +270,7 @@ def normalized(weights, x, y):
 
 
 def printed(weights, x, y):
-    """A step that prints its loss, and what a norm of each weight says of it."""
+    """A step that prints its loss, and gives the sum of its gradients' squares."""
 
     def loss(weights):
         h, _ = jax.lax.scan(lambda h, w: (jax.numpy.tanh(h @ w), None), x, weights)
@@ -456,6 +457,22 @@ def test_processes_with_different_data(tmp_path):
     for out, err in processes(2, 1, tmp_path / "loader", "moe", "uneven"):
         assert "refused process 1 has another value of " in out, err
         assert "step" not in out
+
+
+def test_arrays_that_are_compared():
+    """Equal values are equal facts, be they numpy's or on a device; one process compares nothing."""
+    values = [np.float32(2), np.arange(6, dtype=np.int8).reshape(2, 3).T, np.zeros((0, 3))]
+    names = ["rate", "x", "none"]
+    assert facts_of_arrays(values, names) == {}
+    with mock.patch("jax.process_count", return_value=2):
+        arrays = [np.asarray(value) for value in values]
+        facts = facts_of_arrays(arrays, names)
+        assert list(facts) == ["value of rate", "value of x", "value of none"]
+        assert facts_of_arrays([jax.numpy.asarray(a, a.dtype) for a in arrays[:2]], names[:2]) == {
+            name: facts[name] for name in list(facts)[:2]
+        }
+        other = facts_of_arrays([arrays[1] + 1], ["x"])
+        assert other["value of x"] != facts["value of x"]
 
 
 EXAMPLES = HERE.parents[1] / "examples"

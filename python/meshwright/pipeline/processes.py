@@ -87,9 +87,9 @@ def facts(plan: Plan, contents: bytes, stages: str | os.PathLike[str]) -> dict[s
 
 
 def facts_of_arrays(arrays: Sequence[Any], names: Sequence[str]) -> dict[str, str]:
-    """What numpy arrays must be in all processes, of which each takes the parts that it needs.
+    """What arrays of a process's own must be in all, as each takes the parts that it needs of its own.
 
-    Empty in a single process. jax.Arrays, which may be on devices of several, are not looked at.
+    Such are numpy arrays and jax.Arrays on its devices alone. Empty in a single process.
     """
     if jax.process_count() == 1:
         return {}
@@ -97,11 +97,12 @@ def facts_of_arrays(arrays: Sequence[Any], names: Sequence[str]) -> dict[str, st
         f"value of {name}": hashlib.sha256(np.ascontiguousarray(array).view(np.uint8)).hexdigest()
         for name, array in zip(names, arrays, strict=True)
         if isinstance(array, np.ndarray)
+        or (isinstance(array, jax.Array) and array.is_fully_addressable)
     }
 
 
 def check_alike(mine: Mapping[str, str]) -> None:
-    """Raises an error in every process if one has other `facts` than the first."""
+    """Raises an error in every process if one has another fact than the first, where both have it."""
     if jax.process_count() == 1:
         return
     begin_call()
@@ -119,8 +120,8 @@ def check_alike(mine: Mapping[str, str]) -> None:
             if "DEADLINE_EXCEEDED" not in str(error):
                 raise
             raise errors.InvalidArgumentError(
-                f"process {process} has not called mw.jax.pipeline within {_ANSWER_SECONDS:.0f} s of "
-                f"process {jax.process_index()}; all make the same calls"
+                f"process {process} has not called mw.jax.pipeline, or what it gave, within "
+                f"{_ANSWER_SECONDS:.0f} s of process {jax.process_index()}; all make the same calls"
             ) from None
 
     found = [answer(process) for process in range(jax.process_count())]

@@ -2,6 +2,9 @@
 
 #include <tuple>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+
 namespace meshwright {
 namespace {
 
@@ -29,6 +32,18 @@ const std::string* FindAttribute(const Instruction& instruction, std::string_vie
     if (key == name) return &value;
   }
   return nullptr;
+}
+
+std::optional<std::vector<int64_t>> FindIntegers(const Instruction& instruction,
+                                                 std::string_view name) {
+  const std::string* const text = FindAttribute(instruction, name);
+  if (text == nullptr) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const absl::string_view word :
+       absl::StrSplit(absl::string_view(*text), absl::ByAnyChar("{,} "), absl::SkipEmpty())) {
+    if (!absl::SimpleAtoi(word, &numbers.emplace_back())) return std::nullopt;
+  }
+  return numbers;
 }
 
 }  // namespace meshwright

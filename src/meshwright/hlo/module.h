@@ -144,6 +144,9 @@ struct Instruction {
 
 // Value of an `other` attribute, or nullptr.
 const std::string* FindAttribute(const Instruction& instruction, std::string_view name);
+// The numbers of one such as `fft_length={6,4}`; nullopt if there is none, or it is no such list.
+std::optional<std::vector<int64_t>> FindIntegers(const Instruction& instruction,
+                                                 std::string_view name);
 
 struct Computation {
   std::string name;

@@ -98,6 +98,9 @@ TEST(VerifierTest, AcceptsWhatXlaAccepts) {
            "f32[2,6,6,10] convolution(img, ker), window={size=3x3}, dim_labels=b01f_01io->b01f, "
            "feature_group_count=2, batch_group_count=2",
            "f32[2,4] convolution(m, n), dim_labels=bf_io->bf",
+           "c64[2,3] fft(z), fft_type=FFT, fft_length={3}",
+           "c64[2,2] fft(m), fft_type=RFFT, fft_length={2,3}",
+           "f32[2,5] fft(z), fft_type=IRFFT, fft_length={5}",
            "f32[2] reduce(m, s), dimensions={1}, to_apply=add",
            "f32[] reduce(m, s), dimensions={1,0}, to_apply=add",
            "f32[2,3] reduce(m, s), dimensions={}, to_apply=add",
@@ -226,6 +229,18 @@ TEST(VerifierTest, SaysWhatIsWrong) {
             "window= does not fit dimension 0"},
            {"f32[8] select-and-scatter(v, v, s), window={size=2}, select=lt, scatter=add",
             "operand 1, the source, must be f32[7]; is f32[8]"},
+           {"c64[3,3] fft(z), fft_type=FFT, fft_length={3}",
+            "shape mismatch: is c64[3,3], its operands give c64[2,3]"},
+           {"c64[2,2] fft(m), fft_type=RFFT, fft_length={4}",
+            "fft_length= needs size 4 in dimension 1 of operand 0, f32[2,3]"},
+           {"f32[2,9] fft(z), fft_type=IRFFT, fft_length={9}",
+            "fft_length= needs size 5 in dimension 1 of operand 0, c64[2,3]"},
+           {"c64[2,3] fft(z), fft_type=FFT, fft_length={1,2,3}",
+            "needs fft_type=, and as fft_length= the sizes of one to three last dimensions; "
+            "operand 0 is c64[2,3]"},
+           {"c64[2,3] fft(z), fft_type=FFT, fft_length={}",
+            "needs fft_type=, and as fft_length= the sizes of one to three last dimensions; "
+            "operand 0 is c64[2,3]"},
            {"f32[2,3] sort(m, i), dimensions={1}, to_apply=lt",
             "shape mismatch: is f32[2,3], its operands give (f32[2,3], s32[2,3])"},
            {"f32[1,3] dynamic-slice(m, k), dynamic_slice_sizes={1,3}",

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/verify/shape_inference.h"
 
@@ -17,16 +17,6 @@ namespace meshwright {
 namespace {
 
 using Infer = Problem (*)(const TypedInstruction& i);
-
-ElementType RealOf(ElementType type) {
-  if (type == ElementType::kC64) return ElementType::kF32;
-  if (type == ElementType::kC128) return ElementType::kF64;
-  return type;
-}
-
-ElementType ComplexOf(ElementType type) {
-  return type == ElementType::kF64 ? ElementType::kC128 : ElementType::kC64;
-}
 
 // An array of operand 0's dimensions whose element type is made of its.
 template <ElementType (*kType)(ElementType)>
@@ -79,28 +69,6 @@ Problem TopK(const TypedInstruction& i) {
   return CheckResult(i, Shape::Tuple({std::move(values), std::move(indices)}));
 }
 
-Problem Fft(const TypedInstruction& i) {
-  if (Problem p = CheckArrays(i, 0, 1); !p.empty()) return p;
-  const std::string* const type = FindAttribute(i.instruction, "fft_type");
-  const std::string* const length = FindAttribute(i.instruction, "fft_length");
-  Shape result = i.operand(0);
-  if (type == nullptr || length == nullptr || result.dims.empty()) {
-    return "needs fft_type=, fft_length= and an operand with dimensions";
-  }
-  if (*type == "RFFT") {
-    result.type = ComplexOf(result.type);
-    result.dims.back() = result.dims.back() == 0 ? 0 : result.dims.back() / 2 + 1;
-  } else if (*type == "IRFFT") {
-    result.type = RealOf(result.type);
-    const std::vector<std::string> lengths =
-        absl::StrSplit(absl::string_view(*length), absl::ByAnyChar("{,} "), absl::SkipEmpty());
-    if (lengths.empty() || !absl::SimpleAtoi(lengths.back(), &result.dims.back())) {
-      return "needs a list of integers as fft_length=";
-    }
-  }
-  return CheckResult(i, result);
-}
-
 // Batch, rows and columns, as a product whose result has no further dimension of groups.
 Problem RaggedDot(const TypedInstruction& i) {
   if (Problem p = CheckArrays(i, 0, 3); !p.empty()) return p;
@@ -111,14 +79,10 @@ Problem RaggedDot(const TypedInstruction& i) {
   std::vector<int64_t> ragged, groups;
   for (const auto& [name, list] :
        {std::pair("lhs_ragged_dims", &ragged), std::pair("rhs_group_dims", &groups)}) {
-    const std::string* const text = FindAttribute(i.instruction, name);
-    if (text == nullptr) continue;
-    for (const absl::string_view word :
-         absl::StrSplit(absl::string_view(*text), absl::ByAnyChar("{,} "), absl::SkipEmpty())) {
-      int64_t& number = list->emplace_back();
-      if (!absl::SimpleAtoi(word, &number))
-        return StrCat("needs a list of integers as ", name, "=");
-    }
+    if (FindAttribute(i.instruction, name) == nullptr) continue;
+    std::optional<std::vector<int64_t>> numbers = FindIntegers(i.instruction, name);
+    if (!numbers.has_value()) return StrCat("needs a list of integers as ", name, "=");
+    *list = *std::move(numbers);
   }
   const std::vector<int64_t> lhs_used = Joined(dot.lhs_batch, dot.lhs_contracting);
   rhs_used = Joined(std::move(rhs_used), groups);
@@ -168,7 +132,6 @@ constexpr InferRow kInferred[] = {
     {Opcode::kBatchNormTraining, BatchNorm},
     {Opcode::kComplex, Converted<ComplexOf>},
     {Opcode::kConvolution, Convolution},
-    {Opcode::kFft, Fft},
     {Opcode::kGetDimensionSize, Scalar<ElementType::kS32>},
     {Opcode::kImag, Converted<RealOf>},
     {Opcode::kIsFinite, Converted<ToPred>},

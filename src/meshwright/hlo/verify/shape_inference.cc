@@ -76,6 +76,16 @@ Problem CheckDimensionList(absl::Span<const int64_t> dims, int64_t rank, std::st
   return "";
 }
 
+ElementType RealOf(ElementType type) {
+  if (type == ElementType::kC64) return ElementType::kF32;
+  if (type == ElementType::kC128) return ElementType::kF64;
+  return type;
+}
+
+ElementType ComplexOf(ElementType type) {
+  return type == ElementType::kF64 ? ElementType::kC128 : ElementType::kC64;
+}
+
 bool Contains(absl::Span<const int64_t> values, int64_t value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }

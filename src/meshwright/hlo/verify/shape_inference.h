@@ -59,6 +59,7 @@ Problem CheckReverse(const TypedInstruction& i);
 // --- shape_inference_contract.cc ---
 Problem CheckDot(const TypedInstruction& i);
 Problem CheckConvolution(const TypedInstruction& i);
+Problem CheckFft(const TypedInstruction& i);
 
 // --- shape_inference_reduce.cc ---
 Problem CheckReduce(const TypedInstruction& i);
@@ -99,6 +100,9 @@ Problem CheckResult(const TypedInstruction& i, absl::Span<const int64_t> dims, E
 Problem CheckArrays(const TypedInstruction& i, size_t begin, size_t end);
 // A problem unless each of `dims` is in [0, rank) and none occurs twice. `what` names the list.
 Problem CheckDimensionList(absl::Span<const int64_t> dims, int64_t rank, std::string_view what);
+// Of a complex type its parts', of a real one the complex: c64 and f32, c128 and f64.
+ElementType RealOf(ElementType type);
+ElementType ComplexOf(ElementType type);
 bool Contains(absl::Span<const int64_t> values, int64_t value);
 // `a`, then `b`.
 std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& b);

@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <optional>
+
 #include "meshwright/base/strings.h"
 #include "meshwright/hlo/verify/shape_inference.h"
 
-// dot and convolution. Result types are free: products may accumulate in another type.
+// dot and convolution, whose result types are free as products may accumulate in another type; and
+// fft.
 
 namespace meshwright {
 namespace {
@@ -125,6 +129,38 @@ Problem CheckConvolution(const TypedInstruction& i) {
     given_size(c.output_spatial[s]) = size;
   }
   return CheckResult(i, given, ElementType::kInvalid);
+}
+
+// XLA's rules (ShapeInference::InferFftShape): of real values one half of the last dimension is
+// kept, as the other is its conjugate; complex ones are taken as they are.
+Problem CheckFft(const TypedInstruction& i) {
+  if (Problem p = CheckArrays(i, 0, 1); !p.empty()) return p;
+  const Shape& operand = i.operand(0);
+  const std::string* const type = FindAttribute(i.instruction, "fft_type");
+  const std::optional<std::vector<int64_t>> lengths = FindIntegers(i.instruction, "fft_length");
+  const size_t rank = operand.dims.size();
+  if (type == nullptr || !lengths.has_value() || lengths->empty() ||
+      lengths->size() > std::min<size_t>(rank, 3) ||
+      std::any_of(lengths->begin(), lengths->end(), [](int64_t n) { return n < 0; })) {
+    return StrCat("needs fft_type=, and as fft_length= the sizes of one to three last dimensions; ",
+                  "operand 0 is ", operand.ToString(false));
+  }
+  const bool from_real = *type == "RFFT", to_real = *type == "IRFFT";
+  const int64_t last = lengths->back(), half = last == 0 ? 0 : last / 2 + 1;
+  Shape result = operand;
+  if (from_real || to_real) {
+    std::vector<int64_t> dims = *lengths;
+    if (to_real) dims.back() = half;
+    for (size_t k = 0; k < dims.size(); ++k) {
+      const size_t d = rank - dims.size() + k;
+      if (operand.dims[d] == dims[k]) continue;
+      return StrCat("fft_length= needs size ", dims[k], " in dimension ", d, " of operand 0, ",
+                    operand.ToString(false));
+    }
+    result.type = from_real ? ComplexOf(operand.type) : RealOf(operand.type);
+    result.dims.back() = from_real ? half : last;
+  }
+  return CheckResult(i, result);
 }
 
 }  // namespace meshwright

@@ -46,6 +46,7 @@ constexpr RuleOfOpcode kRules[] = {
 
     {Opcode::kConvolution, CheckConvolution},
     {Opcode::kDot, CheckDot},
+    {Opcode::kFft, CheckFft},
 
     {Opcode::kReduce, CheckReduce},
     {Opcode::kReduceWindow, CheckReduceWindow},

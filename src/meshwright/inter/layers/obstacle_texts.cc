@@ -78,9 +78,8 @@ std::vector<std::string> EffectTexts(const Graph& graph) {
     const Op& op = graph.ops[i];
     if (op.kind != OpKind::kInstruction || op.parameter >= 0 || !HasEffect(*op.instruction))
       continue;
-    const bool read = std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) {
-      return !graph[v].users.empty() || graph[v].carried;
-    });
+    const bool read = std::any_of(op.results.begin(), op.results.end(),
+                                  [&](ValueId v) { return graph[v].is_read(); });
     if (!read) calls.emplace_back(i);
   }
   if (calls.empty()) return {};

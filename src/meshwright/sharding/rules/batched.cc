@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "meshwright/hlo/scan_call.h"
 #include "meshwright/sharding/call_config.h"
 #include "meshwright/sharding/rule_builders.h"
@@ -142,21 +141,17 @@ void TriangularSolve(RuleBuilder& builder) {
 void Fft(RuleBuilder& builder) {
   constexpr int64_t kOneKernel = 4096;
   builder.Flops(5 * ElementCount(builder.operand(0)));
-  const std::string* const lengths = FindAttribute(builder.instruction(), "fft_length");
-  if (lengths == nullptr) return;
+  const std::optional<std::vector<int64_t>> lengths =
+      FindIntegers(builder.instruction(), "fft_length");
+  if (!lengths.has_value()) return;
+  ParallelLeading(builder, builder.operand(0).rank() - static_cast<int64_t>(lengths->size()));
   double passes = 0;
-  int64_t transformed = 0;
-  for (const absl::string_view text :
-       absl::StrSplit(absl::string_view(*lengths), absl::ByAnyChar("{,}"))) {
-    int64_t length = 0;
-    if (!absl::SimpleAtoi(text, &length)) continue;
-    ++transformed;
+  for (const int64_t length : *lengths) {
     double factors = 1;
     for (int64_t left = length; left > kOneKernel; left = (left + kOneKernel - 1) / kOneKernel)
       ++factors;
     passes += factors > 1 ? factors + 1 : 1;
   }
-  ParallelLeading(builder, builder.operand(0).rank() - transformed);
   if (passes < 2) return;
   builder.Bytes(passes *
                 static_cast<double>(builder.operand(0).bytes() + builder.result(0).bytes()));

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "meshwright/sharding/rule_builders.h"
 #include "meshwright/sharding/rules/dimension_lists.h"
 
@@ -57,11 +56,9 @@ void DotFactors(RuleBuilder& builder, int64_t group, bool by_group) {
 
 // The number in an attribute such as lhs_ragged_dims={0}; nullopt unless there is exactly one.
 std::optional<int64_t> OnlyNumber(const Instruction& instruction, std::string_view attribute) {
-  const std::string* text = FindAttribute(instruction, attribute);
-  if (text == nullptr || text->size() < 3 || text->front() != '{' || text->back() != '}') return {};
-  int64_t number = 0;
-  if (!absl::SimpleAtoi(text->substr(1, text->size() - 2), &number)) return {};
-  return number;
+  const std::optional<std::vector<int64_t>> numbers = FindIntegers(instruction, attribute);
+  if (!numbers.has_value() || numbers->size() != 1) return {};
+  return numbers->front();
 }
 
 // Nothing but the identity along a spatial dimension: each output element needs the input element
